@@ -1,0 +1,1 @@
+"""The Gauntlet platform: a Django project."""

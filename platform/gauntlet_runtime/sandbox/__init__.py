@@ -1,0 +1,1 @@
+"""One interface, two backends: Docker and bubblewrap."""

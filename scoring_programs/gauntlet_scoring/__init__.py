@@ -1,0 +1,1 @@
+"""Schemas, validation, metrics and statistics. No Django, no platform."""

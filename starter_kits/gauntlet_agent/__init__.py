@@ -1,0 +1,1 @@
+"""What a participant writes an agent with."""

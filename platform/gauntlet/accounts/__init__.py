@@ -1,0 +1,1 @@
+"""People and API tokens; the log of what happened to whom."""

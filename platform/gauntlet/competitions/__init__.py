@@ -1,0 +1,1 @@
+"""Competitions, phases, tasks, pages, participation; bundles in."""

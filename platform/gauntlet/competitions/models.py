@@ -1,0 +1,232 @@
+"""Competition, phase, task and scenario; pages; participation; leaderboards' definitions."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from gauntlet.storage.models import Artifact
+
+
+class Competition(models.Model):
+    """What an organizer publishes."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=256)
+    description = models.TextField(blank=True)
+    organizer = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="organized")
+    collaborators = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="collaborates_on")
+    terms = models.TextField(help_text="Markdown; accepted on joining")
+    registration_auto_approve = models.BooleanField(default=False)
+    time_zone = models.CharField(max_length=64, default="UTC", help_text="in which a day of the quota begins")
+    contact_email = models.EmailField(blank=True)
+    reward = models.CharField(max_length=256, blank=True)
+    published = models.BooleanField(default=False)
+    bundle = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
+    extras = models.JSONField(default=dict, help_text="keys of the bundle that are kept but not used")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Page(models.Model):
+    """A page of text, in Markdown."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="pages")
+    index = models.PositiveSmallIntegerField()
+    title = models.CharField(max_length=100)
+    source = models.TextField(help_text="Markdown, as the organizer wrote it")
+    html = models.TextField(help_text="rendered and sanitised from it")
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["competition", "index"], name="page_index")]
+
+
+class ParticipationState(models.TextChoices):
+    """Where a person stands with a competition."""
+
+    PENDING = "pending", "Waiting for approval"
+    APPROVED = "approved", "Participates"
+    DENIED = "denied", "Denied"
+
+
+class Participation(models.Model):
+    """A person in a competition; the terms were accepted on joining."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="participations")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="participations")
+    state = models.CharField(max_length=16, choices=ParticipationState.choices)
+    terms_accepted_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["competition", "user"], name="participation_once"),
+            models.CheckConstraint(condition=Q(state__in=ParticipationState.values), name="participation_state"),
+        ]
+
+
+class Task(models.Model):
+    """What is run and how it is scored."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="tasks")
+    index = models.PositiveSmallIntegerField(help_text="as in the bundle")
+    name = models.CharField(max_length=256)
+    description = models.TextField(blank=True)
+    environment = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
+    environment_command = models.JSONField(default=list, help_text="argument list, from the program's metadata")
+    input_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
+    reference_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
+    hidden = models.BooleanField(default=True, help_text="some scenario is hidden")
+    sandbox_image = models.CharField(max_length=128, default="gauntlet/agent")
+    scorer_image = models.CharField(max_length=128, default="gauntlet/scorer")
+    limits = models.JSONField(default=dict, help_text="as in the bundle, within the operator's caps")
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["competition", "index"], name="task_index")]
+
+
+class TaskScoringProgram(models.Model):
+    """A scoring program of a task, in the order in which they run."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="scoring_programs")
+    index = models.PositiveSmallIntegerField()
+    key = models.SlugField(max_length=36, help_text="names its scores: <key>.<name in scores.json>")
+    version = models.CharField(max_length=32, blank=True)
+    program = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["task", "key"], name="task_program_key")]
+
+
+class Scenario(models.Model):
+    """One problem put to an agent. The ground truth is in the task's reference data and never here."""
+
+    task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="scenarios")
+    index = models.PositiveIntegerField()
+    key = models.CharField(max_length=64, help_text="the organizer's id")
+    opaque_id = models.CharField(max_length=32, unique=True, help_text="what participants and agents see")
+    text = models.TextField()
+    show = models.JSONField(default=dict, help_text="what the agent sees beside the text")
+    category = models.CharField(max_length=64, blank=True)
+    public = models.BooleanField(default=False)
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["task", "key"], name="scenario_key")]
+
+
+class Visibility(models.TextChoices):
+    """What a participant sees of a submission's results; the table is in visibility.py."""
+
+    FULL = "full", "Everything"
+    SCORES = "scores", "Scores, per scenario under opaque ids"
+    NONE = "none", "State only, until the reveal"
+
+
+class Phase(models.Model):
+    """A window in time with limits, a visibility, and tasks."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="phases")
+    index = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=256)
+    description = models.TextField(blank=True)
+    start = models.DateTimeField()
+    end = models.DateTimeField(null=True, blank=True)
+    tasks = models.ManyToManyField(Task, related_name="phases")
+    max_submissions_per_day = models.PositiveIntegerField(null=True, default=5, help_text="null: no limit")
+    max_submissions = models.PositiveIntegerField(null=True, default=100, help_text="null: no limit")
+    max_failed_starts_per_day = models.PositiveIntegerField(
+        null=True, default=10, help_text="debugging quota: submissions whose agent could not start"
+    )
+    visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.SCORES)
+    reveal_at = models.DateTimeField(null=True, blank=True)
+    trials = models.PositiveSmallIntegerField(default=1)
+    max_parallel_episodes = models.PositiveSmallIntegerField(default=1)
+    execution_time_limit = models.PositiveIntegerField(default=600, help_text="seconds, one program")
+    kit = models.ForeignKey(
+        Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="starting kit, for everybody"
+    )
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["competition", "index"], name="phase_index"),
+            models.CheckConstraint(
+                condition=Q(end__isnull=True) | Q(end__gt=models.F("start")), name="phase_ends_after_start"
+            ),
+            models.CheckConstraint(condition=Q(visibility__in=Visibility.values), name="phase_visibility"),
+            models.CheckConstraint(condition=Q(trials__gte=1), name="phase_trials"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SubmissionRule(models.TextChoices):
+    """Which of a participant's submissions stands on the board."""
+
+    BEST = "best", "The best by the primary column"
+    LATEST = "latest", "The latest that finished"
+
+
+class Leaderboard(models.Model):
+    """A board of the competition; every phase has its own ranking on it."""
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="leaderboards")
+    index = models.PositiveSmallIntegerField(default=0)
+    key = models.SlugField(max_length=36)
+    title = models.CharField(max_length=64)
+    submission_rule = models.CharField(max_length=16, choices=SubmissionRule.choices, default=SubmissionRule.BEST)
+    hidden = models.BooleanField(default=False)
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["competition", "key"], name="leaderboard_key")]
+
+
+class Sorting(models.TextChoices):
+    """In which direction better lies."""
+
+    DESC = "desc", "Higher is better"
+    ASC = "asc", "Lower is better"
+
+
+class Column(models.Model):
+    """A column of a board."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="columns")
+    index = models.PositiveSmallIntegerField()
+    key = models.SlugField(max_length=36)
+    title = models.CharField(max_length=36)
+    sorting = models.CharField(max_length=4, choices=Sorting.choices, default=Sorting.DESC)
+    precision = models.PositiveSmallIntegerField(default=2, help_text="digits shown; ranks compare unrounded values")
+    primary = models.BooleanField(default=False)
+    hidden = models.BooleanField(default=False)
+    source = models.CharField(max_length=80, help_text="`from` of the bundle: <program key>.<score>")
+    over = models.CharField(max_length=8, default="mean", help_text="mean, sum, min, max: combines scenarios and tasks")
+    interval = models.CharField(max_length=16, blank=True, help_text="bootstrap, or nothing")
+    low = models.FloatField(null=True, help_text="scale")
+    high = models.FloatField(null=True, help_text="scale")
+    computation = models.CharField(max_length=8, blank=True, help_text="avg, sum, min, max of other columns")
+    computation_indexes = models.JSONField(default=list)
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["leaderboard", "key"], name="column_key"),
+            models.UniqueConstraint(fields=["leaderboard"], condition=Q(primary=True), name="column_one_primary"),
+        ]

@@ -1,0 +1,1 @@
+"""Evaluations and jobs: claim, lease, retry, collect."""

@@ -1,0 +1,1 @@
+"""Columns, ranking, export."""

@@ -1,0 +1,41 @@
+"""What stands on a board: values computed once, when an evaluation finished; ranks are computed when read."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+
+from gauntlet.competitions.models import Column, Leaderboard, Phase
+from gauntlet.submissions.models import Submission
+
+
+class ColumnValue(models.Model):
+    """The value of a column for a submission, from its evaluations in force."""
+
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="column_values")
+    column = models.ForeignKey(Column, on_delete=models.CASCADE, related_name="values")
+    value = models.FloatField()
+    low = models.FloatField(null=True, help_text="95 % interval")
+    high = models.FloatField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["submission", "column"], name="column_value_once")]
+
+
+class Entry(models.Model):
+    """The submission with which a participant stands on a board in a phase, by the board's rule."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="entries")
+    phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="entries")
+    participant = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="entries")
+    baseline = models.BooleanField(default=False)
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="entries")
+    scenarios = models.PositiveIntegerField(help_text="how many scenarios its scores rest on")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["leaderboard", "phase", "participant", "baseline"], name="entry_once")
+        ]

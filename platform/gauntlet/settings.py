@@ -1,0 +1,310 @@
+"""Settings, from the environment. Each is listed once, with its default and a sentence; a wrong one stops the start.
+
+=====================  =============================  =================================================================
+GAUNTLET_VAR           var/ beside manage.py          everything that this installation writes
+SECRET_KEY             made once, kept in var/        signs sessions and links
+GAUNTLET_SECRET        made once, kept in var/        what hidden scenarios and opaque ids are made from
+DEBUG                  false                          Django's debug pages; only for development
+ALLOWED_HOSTS          localhost,127.0.0.1,[::1]      host names under which the site answers
+SITE_URL               http://localhost:8000          address of the site in mails and in the command's output
+DATABASE_URL           embedded PostgreSQL            postgres://user:password@host/name
+BROKER_URL             embedded Valkey                redis://... or redis+socket://...
+EMAIL_URL              consolemail://                 where mails go
+STORAGE_BACKEND        file system under var/         dotted path of a Django storage class for artifacts
+STORAGE_OPTIONS        {}                             its options, as JSON
+SECURE                 false                          true behind HTTPS: secure cookies, HSTS, forwarded protocol
+MAX_BUNDLE_BYTES       1073741824                     largest upload of a submission
+MAX_UNPACKED_BYTES     4294967296                     largest total of the files in an archive
+MAX_ARCHIVE_FILES      20000                          most files in an archive
+SANDBOX                best available                 bubblewrap or docker
+RUN_SLICE              20                             episodes in one run job
+LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
+BELL_SECONDS           10                             how often the beat rings, whatever happens
+LOG_FORMAT             console                        console or json
+=====================  =============================  =================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from pathlib import Path
+from typing import Any
+
+import environ
+import structlog
+from csp.constants import NONCE, NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+env = environ.Env()
+
+
+def _positive(name: str, default: int) -> int:
+    value: int = env.int(name, default=default)
+    if value <= 0:
+        raise ImproperlyConfigured(f"{name} must be a positive number, not {value}")
+    return value
+
+
+def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    value: str = env.str(name, default=default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(repr(a) for a in allowed)}, not {value!r}")
+    return value
+
+
+VAR = Path(env.str("GAUNTLET_VAR", default=str(BASE_DIR / "var"))).resolve()
+VAR.mkdir(parents=True, exist_ok=True)
+
+
+def _kept_secret(name: str) -> str:
+    """A secret from the environment, or one made at the first start and kept under var/."""
+    given: str = env.str(name, default="")
+    if given:
+        if len(given) < 32:
+            raise ImproperlyConfigured(f"{name} must have at least 32 characters")
+        return given
+    path = VAR / f"{name.lower()}.txt"
+    if path.exists():
+        return path.read_text()
+    # Made under another name and linked: of two processes that start at once, one wins and both read its secret.
+    draft = VAR / f".{name.lower()}.{secrets.token_hex(8)}"
+    draft.touch(mode=0o600)
+    try:
+        draft.write_text(secrets.token_urlsafe(48))
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+    return path.read_text()
+
+
+SECRET_KEY = _kept_secret("SECRET_KEY")
+GAUNTLET_SECRET = _kept_secret("GAUNTLET_SECRET")
+DEBUG = env.bool("DEBUG", default=False)
+SECURE = env.bool("SECURE", default=False)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+SITE_URL = env.str("SITE_URL", default="http://localhost:8000").rstrip("/")
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.admin",
+    "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "rest_framework",
+    "drf_spectacular",
+    "django_htmx",
+    "csp",
+    "django_prometheus",
+    "gauntlet.accounts",
+    "gauntlet.storage",
+    "gauntlet.competitions",
+    "gauntlet.submissions",
+    "gauntlet.trajectories",
+    "gauntlet.leaderboards",
+    "gauntlet.evaluation",
+    "gauntlet.web",
+]
+
+MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+]
+
+ROOT_URLCONF = "gauntlet.urls"
+ASGI_APPLICATION = "gauntlet.asgi.application"
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        # First, so that our pages of allauth's views win over its own.
+        "DIRS": [Path(__file__).parent / "web" / "templates"],
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _services() -> tuple[str, str]:
+    """The database's and the broker's address; what the environment does not name runs embedded under var/."""
+    database: str = env.str("DATABASE_URL", default="")
+    broker: str = env.str("BROKER_URL", default="")
+    if not (database and broker):
+        from gauntlet_runtime import services
+
+        urls = services.ensure(VAR)
+        database, broker = database or urls.database_url, broker or urls.broker_url
+    return database, broker
+
+
+_DATABASE_URL, CELERY_BROKER_URL = _services()
+DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(_DATABASE_URL)}
+if "postgresql" not in DATABASES["default"]["ENGINE"]:
+    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database: postgres://user:password@host/name")
+DATABASES["default"]["ATOMIC_REQUESTS"] = False
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DATABASES["default"]["CONN_MAX_AGE"] = 60
+
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": env.str("STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"),
+        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(VAR / "artifacts")}),
+    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+if DEBUG:
+    STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR / "static"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_MANIFEST_STRICT = False
+
+FILE_UPLOAD_TEMP_DIR = str(VAR / "uploads")
+Path(FILE_UPLOAD_TEMP_DIR).mkdir(exist_ok=True)
+# Every upload goes to a file at once: the memory of the server does not grow with what people send.
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
+FILE_UPLOAD_PERMISSIONS = 0o600
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="optional")
+LOGIN_REDIRECT_URL = "/"
+LOGIN_URL = "account_login"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+
+EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
+vars().update(EMAIL_CONFIG)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="gauntlet@localhost")
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "gauntlet.accounts.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "PAGE_SIZE": 100,
+    "EXCEPTION_HANDLER": "gauntlet.api_errors.handle",
+    "DEFAULT_THROTTLE_RATES": {"tokens": "10/min"},
+}
+SPECTACULAR_SETTINGS = {"TITLE": "Gauntlet", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+if SECURE:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 31_536_000
+
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "default"
+
+MAX_BUNDLE_BYTES = _positive("MAX_BUNDLE_BYTES", 1 << 30)
+MAX_UNPACKED_BYTES = _positive("MAX_UNPACKED_BYTES", 4 << 30)
+MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
+SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
+RUN_SLICE = _positive("RUN_SLICE", 20)
+LEASE_SECONDS = _positive("LEASE_SECONDS", 60)
+BELL_SECONDS = _positive("BELL_SECONDS", 10)
+# What a task may ask of a sandbox at most; more is refused at import with the number.
+OPERATOR_CAPS: dict[str, float] = {
+    "episode_seconds": 3600,
+    "turns": 1000,
+    "tool_calls": 1000,
+    "parallel_tool_calls": 16,
+    "answer_bytes": 10 << 20,
+    "memory": 16 << 30,
+    "cpus": 8,
+    "processes": 1024,
+    "scratch": 16 << 30,
+    "output": 4 << 30,
+    "log": 64 << 20,
+}
+
+LOG_FORMAT = _choice("LOG_FORMAT", "console", ("console", "json"))
+_SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+structlog.configure(
+    processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "structured": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "foreign_pre_chain": _SHARED,
+            "processor": structlog.processors.JSONRenderer()
+            if LOG_FORMAT == "json"
+            else structlog.dev.ConsoleRenderer(colors=False),
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+}

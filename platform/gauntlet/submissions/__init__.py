@@ -1,0 +1,1 @@
+"""Intake: uploads, checks, limits."""

@@ -1,0 +1,86 @@
+"""What participants upload."""
+
+from __future__ import annotations
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from gauntlet.competitions.models import Phase
+from gauntlet.storage.models import Artifact
+from gauntlet.submissions.states import SubmissionState
+from gauntlet_scoring.failures import FailureCode
+
+FAILURE_CODES = [(code.value, code.value) for code in FailureCode]
+
+
+class Source(models.TextChoices):
+    """Through which door a submission came."""
+
+    WEB = "web", "Web page"
+    API = "api", "API"
+    COMMAND = "command", "Command"
+    PLATFORM = "platform", "The platform"
+
+
+class Submission(models.Model):
+    """An agent bundle that a participant uploaded to a phase."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
+    participant = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    name = models.CharField(max_length=200)
+    file_name = models.CharField(max_length=255)
+    source = models.CharField(max_length=16, choices=Source.choices, default=Source.WEB)
+    bundle = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
+    agent = models.JSONField(
+        default=dict, help_text="agent.yaml, checked: name, command, image, description, model, paradigm"
+    )
+    agent_bundle = models.ForeignKey(
+        Artifact,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="the bundle without a nested top folder",
+    )
+    packages = models.ForeignKey(
+        Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="its requirements, installed"
+    )
+    state = models.CharField(max_length=16, choices=SubmissionState.choices, default=SubmissionState.RECEIVED)
+    failure_code = models.CharField(max_length=32, blank=True, choices=FAILURE_CODES)
+    failure_message = models.TextField(blank=True)
+    findings = models.JSONField(default=list, help_text="of the check: [{file, line, message, level}]")
+    check_log = models.TextField(blank=True, help_text="the installer's own words")
+    baseline = models.BooleanField(default=False, help_text="marked and unranked on the board")
+    counts_as = models.CharField(
+        max_length=16,
+        default="attempt",
+        choices=[("attempt", "An attempt"), ("failed_start", "A failed start"), ("nothing", "Nothing: refunded")],
+        help_text="which quota it uses",
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    checked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at"]
+        indexes: ClassVar = [
+            models.Index(fields=["phase", "participant", "-created_at"], name="submission_of_participant"),
+            models.Index(
+                fields=["created_at"],
+                condition=Q(state__in=["received", "checking"]),
+                name="submission_unchecked",
+            ),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=Q(state__in=SubmissionState.values), name="submission_state"),
+            models.CheckConstraint(
+                condition=Q(state="rejected", failure_code__gt="") | (~Q(state="rejected") & Q(failure_code="")),
+                name="submission_rejected_has_reason",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

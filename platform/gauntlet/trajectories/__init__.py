@@ -1,0 +1,1 @@
+"""What an episode did: storage and reading of the records."""

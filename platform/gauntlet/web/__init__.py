@@ -1,0 +1,1 @@
+"""What the pages share: layout, components, static files; and the pages themselves."""

@@ -1,0 +1,81 @@
+"""The loop around an agent: open an episode, solve it, answer, until there is none left."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from gauntlet_agent.episode import Episode, open_next
+from gauntlet_agent.errors import EpisodeClosed, GatewayError, GatewayUnreachable
+from gauntlet_agent.gateway import Gateway
+
+Solve = Callable[[Episode], str | tuple[str, Any] | None]
+
+
+def run(solve: Solve, *, url: str | None = None, keep_going: bool = True) -> int:
+    """Work through all scenarios and return how many were answered by ``solve``.
+
+    Args:
+        solve: takes an :class:`Episode`; returns the answer as text, or as ``(text, data)``, or None after having
+            called ``episode.answer`` itself
+        url: the gateway, where it is not what the sandbox put into ``GAUNTLET_URL``
+        keep_going: what happens when ``solve`` raises. The traceback goes to stderr in any case. True: the episode is
+            closed with an empty answer and a note, and the next one is opened, so that one bad scenario does not lose
+            the others. False: the exception goes up, which ends the program and the episode with it
+
+    Raises:
+        NoGateway: the program does not run inside a sandbox
+        GatewayUnreachable: the gateway is gone
+        Exception: what ``solve`` raised, when it raised in every single scenario: then the agent is broken, not the
+            scenarios, and the program must not end as if all were well
+    """
+    gateway = Gateway(url)
+    solved = 0
+    broken: Exception | None = None
+    while (episode := open_next(gateway)) is not None:
+        try:
+            _deliver(episode, solve(episode))
+            solved += 1
+        except GatewayUnreachable:
+            raise
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            sys.stderr.flush()
+            if not keep_going:
+                raise
+            broken = error
+            _give_up(episode, error)
+        finally:
+            episode.close()
+    if broken is not None and solved == 0:
+        raise broken
+    return solved
+
+
+def _deliver(episode: Episode, result: Any) -> None:
+    """Send what ``solve`` returned."""
+    if result is None and episode.answered:
+        return
+    if isinstance(result, str):
+        episode.answer(result)
+    elif isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], str):
+        episode.answer(result[0], data=result[1])
+    else:
+        raise TypeError(
+            "solve must return the answer as text or as (text, data), or call episode.answer and return None; "
+            f"it returned {type(result).__name__}."
+        )
+
+
+def _give_up(episode: Episode, error: Exception) -> None:
+    """Close an episode that ``solve`` could not, with the reason in the record."""
+    if episode.answered or isinstance(error, EpisodeClosed):
+        return
+    try:
+        episode.note(f"solve raised {type(error).__name__}: {error}"[:2000])
+        episode.answer("")
+    except GatewayError:
+        # Its time is up, or its limits are: the gateway closes it by itself.
+        return

@@ -26,7 +26,9 @@ class EpisodeRow(BaseModel):
     outcome: Outcome
     failure: FailureCode | None = None
     seconds: float = Field(default=0.0, ge=0)
-    trajectory: str | None = Field(default=None, description="path below the folder, or null where nothing was recorded")
+    trajectory: str | None = Field(
+        default=None, description="path below the folder, or null where nothing was recorded"
+    )
 
 
 class ScenarioRow(BaseModel):

@@ -100,7 +100,9 @@ class ToolResultEvent(_Event):
     seconds: float = Field(ge=0)
     structured: Any | None = Field(default=None, description="MCP structured content, when the tool gave it")
     text: str | None = Field(default=None, description="MCP text content, joined by newlines")
-    blob: str | None = Field(default=None, description="sha256 of a result kept beside the file; then the above are null")
+    blob: str | None = Field(
+        default=None, description="sha256 of a result kept beside the file; then the above are null"
+    )
 
 
 class ModelCallEvent(_Event):

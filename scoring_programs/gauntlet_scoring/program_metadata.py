@@ -1,0 +1,73 @@
+"""A program's ``metadata.yaml``: Codabench's ``command``, and beside it what a board may be built from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+METADATA_FILES: Final = ("metadata.yaml", "metadata")  # Codabench reads both; the first found counts
+
+
+class ProgramMetadataError(ValueError):
+    """A program folder without usable metadata; the text names the file and what is wrong."""
+
+
+class ScoreKey(BaseModel):
+    """One key of a program's ``scores.json``: its scale, and which end of it is better."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    low: float = 0.0
+    high: float = 1.0
+    sorting: Literal["asc", "desc"] = "desc"  # Codabench's words: `desc` puts the highest first
+
+    @model_validator(mode="after")
+    def _low_is_below_high(self) -> ScoreKey:
+        if not self.low < self.high:
+            raise ValueError(f"low ({self.low}) must be below high ({self.high})")
+        return self
+
+    @property
+    def worst(self) -> float:
+        """What an episode scores that the participant's own fault ended."""
+        return self.low if self.sorting == "desc" else self.high
+
+
+class ProgramMetadata(BaseModel):
+    """What a program says about itself. Keys that are not listed here are left to the program."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    command: str = Field(min_length=1)
+    name: str
+    version: str = ""
+    scores: dict[str, ScoreKey] = Field(default_factory=dict, description="empty where the program declares none")
+    settings: dict[str, str] = Field(default_factory=dict, description="the program's own, such as its model")
+
+
+def read_program_metadata(folder: Path) -> ProgramMetadata:
+    """Read the metadata of a program folder; ``name`` defaults to the folder's.
+
+    Raises:
+        ProgramMetadataError: no metadata file, or one that is not YAML, has no ``command`` or a malformed entry.
+    """
+    path = next((folder / name for name in METADATA_FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise ProgramMetadataError(f"{folder.name}: holds neither {METADATA_FILES[0]} nor {METADATA_FILES[1]}")
+    try:
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ProgramMetadataError(f"{folder.name}/{path.name}: is not YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise ProgramMetadataError(f"{folder.name}/{path.name}: must be a mapping with `command`")
+    if isinstance(content.get("version"), int | float):
+        content["version"] = str(content["version"])  # `version: 1.0` is a number to YAML
+    try:
+        return ProgramMetadata.model_validate({"name": folder.name, **content})
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ProgramMetadataError(f"{folder.name}/{path.name}: {place}: {first['msg']}") from error

@@ -1,0 +1,28 @@
+"""ROUGE-1, -2, -L and -Lsum (F1) of the recorded plan and of the recorded execution against the reference."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from gauntlet_scoring.program import Case, Measure, Measured, run
+from gauntlet_scoring.rouge import rouge_f1
+from gauntlet_scoring.step_texts import StepTexts, step_texts
+
+
+def measure(cases: Sequence[Case]) -> list[Measured]:
+    """Eight F1 values of each answered episode; no plan, or no call, gives 0."""
+    return [_measure(step_texts(case)) for case in cases]
+
+
+def _measure(texts: StepTexts) -> Measured:
+    scores = {
+        f"{name}_{variant}": value
+        for name, pair in (("plan", texts.plan), ("execution", texts.execution))
+        for variant, value in rouge_f1(pair.reference, pair.candidate).items()
+    }
+    return Measured(scores=scores, detail=texts.detail())
+
+
+if __name__ == "__main__":
+    sys.exit(run(__file__, lambda metadata: Measure(measure, packages=("rouge-score", "nltk"))))

@@ -1,0 +1,42 @@
+"""The doorbell: Celery tells workers that there may be work. The database alone knows which."""
+
+from __future__ import annotations
+
+import os
+
+import structlog
+from celery import Celery
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gauntlet.settings")
+
+log = structlog.get_logger(__name__)
+app = Celery("gauntlet")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+
+WORK_TASK = "gauntlet.work"
+SWEEP_TASK = "gauntlet.sweep"
+
+# A message carries no state and expires: rung twice or never, the outcome is the same, only sooner or later.
+app.conf.beat_schedule = {
+    "ring": {"task": WORK_TASK, "schedule": settings.BELL_SECONDS, "options": {"expires": settings.BELL_SECONDS}},
+    "sweep": {"task": SWEEP_TASK, "schedule": settings.BELL_SECONDS, "options": {"expires": settings.BELL_SECONDS}},
+}
+
+
+def ring(queue: str = "default") -> None:
+    """Tell the workers of a queue, once the current transaction is committed, that there is work.
+
+    A broker that cannot be reached is logged and otherwise ignored: the beat rings anyway.
+    """
+    transaction.on_commit(lambda: _send(queue), robust=True)
+
+
+def _send(queue: str) -> None:
+    try:
+        app.send_task(WORK_TASK, queue=queue, expires=settings.BELL_SECONDS, retry=False)
+    except OperationalError as error:
+        log.warning("doorbell.unreachable", queue=queue, error=str(error))

@@ -1,0 +1,114 @@
+"""What pages, API and live updates tell of a submission: one shape, cut to what the reader may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureStory:
+    """Why it failed, whose fault it is, and what to do: never program output."""
+
+    code: str
+    owner: str  # participant, organizer or platform
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of the line: received, checked, queued, running, scoring, finished."""
+
+    name: str
+    state: str  # done, current, waiting, failed, skipped
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreStory:
+    """A column's value beside the participant's best other one and the leader's."""
+
+    column: str
+    title: str
+    precision: int
+    sorting: str
+    primary: bool
+    value: float | None
+    low: float | None
+    high: float | None
+    own_best: float | None
+    leader: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeStory:
+    """One scenario and trial, as far as the reader may see it."""
+
+    episode: UUID | None  # for the trajectory's page; None where it is hidden
+    scenario: str  # opaque id
+    text: str | None
+    category: str | None
+    trial: int
+    outcome: str
+    failure: FailureStory | None
+    seconds: float | None
+    tool_calls: int
+    scores: dict[str, float]
+    details: dict[str, Any]
+    has_trajectory: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationStory:
+    """One evaluation."""
+
+    id: UUID
+    task: str
+    number: int
+    state: str
+    position: int | None  # 1 is next; while queued
+    estimate_seconds: int | None  # until it starts, where there is a history to estimate from
+    episodes_done: int
+    episodes_total: int
+    failure: FailureStory | None
+    queued_at: datetime
+    started_at: datetime | None
+    scoring_at: datetime | None
+    ended_at: datetime | None
+    agent_seconds: float
+    scorer_seconds: float
+    record: dict[str, Any]
+    episodes: Sequence[EpisodeStory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionStory:
+    """A submission from top to bottom."""
+
+    id: UUID
+    name: str
+    file_name: str
+    digest: str
+    size: int
+    competition: str
+    phase: int
+    phase_name: str
+    participant: str
+    baseline: bool
+    created_at: datetime
+    status: str  # received, checking, rejected, waiting, queued, running, scoring, finished, failed, cancelled
+    final: bool
+    failure: FailureStory | None
+    findings: Sequence[dict[str, Any]]
+    check_log: str | None
+    steps: Sequence[Step]
+    evaluations: Sequence[EvaluationStory]
+    scores: Sequence[ScoreStory]
+    log: str | None  # None: not visible to this reader
+    log_visible: bool
+    scores_visible: bool
+    counts_as: str
+    can_cancel: bool

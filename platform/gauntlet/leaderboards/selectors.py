@@ -1,0 +1,183 @@
+"""Reading boards: ranks are computed by the database, over unrounded values, in the same few queries at any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models.functions import Rank
+
+from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
+from gauntlet.leaderboards.models import ColumnValue, Entry
+
+PAGE_SIZE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A value with its 95 % interval, unrounded; ``text`` is what is shown."""
+
+    value: float
+    low: float | None
+    high: float | None
+    precision: int
+
+    @property
+    def text(self) -> str:
+        """The value with the column's digits."""
+        return f"{self.value:.{self.precision}f}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A participant on the board. Baselines have no rank."""
+
+    rank: int | None
+    participant: str
+    participant_id: int
+    baseline: bool
+    submission: UUID
+    submission_name: str
+    scenarios: int
+    submitted_at: datetime
+    cells: dict[str, Cell]  # by column key; a missing score has no cell
+    mine: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Board:
+    """One page of a leaderboard in one phase, or all of it."""
+
+    leaderboard: Leaderboard
+    phase: Phase
+    columns: Sequence[Column]
+    primary: Column
+    sorted_by: Column
+    ascending: bool
+    rows: Sequence[Row]
+    own_row: Row | None  # the reader's own, also when it is not among `rows`
+    total: int  # rows that match the search
+    entries: int  # rows on the board
+    page: int
+    pages: int
+    scenarios: int  # on which the phase measures
+    hidden_scenarios: int
+    updated_at: datetime | None
+    low: float  # ends of the primary column's scale over the whole board, for the interval bars
+    high: float
+
+
+def board(
+    *,
+    leaderboard: Leaderboard,
+    phase: Phase,
+    reader_id: int | None = None,
+    sort: str = "",
+    search: str = "",
+    page: int = 1,
+    page_size: int | None = PAGE_SIZE,
+) -> Board:
+    """Read a board: the page of rows in the order asked for, with ranks by the primary column.
+
+    Args:
+        sort: a column key, with "-" before it for the worse end first; empty or unknown means the primary column.
+        page_size: None for all rows.
+    """
+    columns = [column for column in leaderboard.columns.all() if not column.hidden]
+    primary = next((column for column in columns if column.primary), columns[0])
+    sorted_by = next((column for column in columns if column.key == sort.removeprefix("-")), primary)
+    ascending = (sorted_by.sorting == Sorting.ASC) != sort.startswith("-")
+    ranked = _ranked(leaderboard, phase, primary=primary)
+    summary = ranked.aggregate(entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"))
+    latest = ranked.aggregate(at=Max("updated_at"))["at"] if summary["entries"] else None
+    matching = ranked.filter(participant__username__icontains=search) if search else ranked
+    total = matching.count() if search else summary["entries"]
+    pages = 1 if page_size is None else max(1, -(-total // page_size))
+    page = min(max(page, 1), pages)
+    ordered = _ordered(matching, sorted_by=sorted_by, primary=primary, ascending=ascending)
+    entries = list(ordered if page_size is None else ordered[(page - 1) * page_size : page * page_size])
+    own = None
+    if reader_id is not None:
+        own = next((entry for entry in entries if entry.participant_id == reader_id and not entry.baseline), None)
+        own = own or ranked.filter(participant_id=reader_id, baseline=False).first()
+    cells = _cells(columns, [*entries, *([own] if own and own not in entries else [])], everything=page_size is None)
+    rows = [_row(entry, cells, reader_id) for entry in entries]
+    scenarios = Scenario.objects.filter(task__phases=phase).aggregate(
+        all=Count("pk"), hidden=Count("pk", filter=Q(public=False))
+    )
+    return Board(
+        leaderboard=leaderboard,
+        phase=phase,
+        columns=columns,
+        primary=primary,
+        sorted_by=sorted_by,
+        ascending=ascending,
+        rows=rows,
+        own_row=_row(own, cells, reader_id) if own else None,
+        total=total,
+        entries=summary["entries"],
+        page=page,
+        pages=pages,
+        scenarios=scenarios["all"],
+        hidden_scenarios=scenarios["hidden"],
+        updated_at=latest,
+        low=primary.low if primary.low is not None else summary["low"] or 0.0,
+        high=primary.high if primary.high is not None else summary["high"] or 1.0,
+    )
+
+
+def _value_of(column: Column) -> Subquery:
+    return Subquery(ColumnValue.objects.filter(submission=OuterRef("submission"), column=column).values("value")[:1])
+
+
+def _ranked(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> QuerySet[Entry]:
+    """Entries with ``primary_value`` and ``position``: equal values share a rank, a missing one ranks last."""
+    value = F("primary_value")
+    best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
+    return (
+        Entry.objects.filter(leaderboard=leaderboard, phase=phase)
+        .annotate(primary_value=_value_of(primary))
+        .annotate(position=Window(Rank(), partition_by=[F("baseline")], order_by=best_first))
+        .select_related("participant", "submission")
+    )
+
+
+def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
+    field = "primary_value"
+    if sorted_by != primary:
+        entries, field = entries.annotate(sort_value=_value_of(sorted_by)), "sort_value"
+    value = F(field)
+    order = value.asc(nulls_last=True) if ascending else value.desc(nulls_last=True)
+    return entries.order_by(order, "baseline", "submission__created_at", "pk")
+
+
+def _cells(columns: Sequence[Column], entries: Sequence[Entry], *, everything: bool) -> dict[UUID, dict[str, Cell]]:
+    by_id = {column.pk: column for column in columns}
+    values = ColumnValue.objects.filter(column__in=list(by_id))
+    if not everything:
+        values = values.filter(submission__in=[entry.submission_id for entry in entries])
+    cells: dict[UUID, dict[str, Cell]] = {}
+    for submission, column_id, value, low, high in values.values_list(
+        "submission_id", "column_id", "value", "low", "high"
+    ):
+        column = by_id[column_id]
+        cells.setdefault(submission, {})[column.key] = Cell(value=value, low=low, high=high, precision=column.precision)
+    return cells
+
+
+def _row(entry: Entry, cells: dict[UUID, dict[str, Cell]], reader_id: int | None) -> Row:
+    return Row(
+        rank=None if entry.baseline else entry.position,  # type: ignore[attr-defined]  # annotated by _ranked
+        participant=entry.participant.username,
+        participant_id=entry.participant_id,
+        baseline=entry.baseline,
+        submission=entry.submission_id,
+        submission_name=entry.submission.name,
+        scenarios=entry.scenarios,
+        submitted_at=entry.submission.created_at,
+        cells=cells.get(entry.submission_id, {}),
+        mine=entry.participant_id == reader_id and not entry.baseline,
+    )

@@ -90,10 +90,12 @@ def board(
     primary = next((column for column in columns if column.primary), columns[0])
     sorted_by = next((column for column in columns if column.key == sort.removeprefix("-")), primary)
     ascending = (sorted_by.sorting == Sorting.ASC) != sort.startswith("-")
-    ranked = _ranked(leaderboard, phase, primary=primary)
-    summary = ranked.aggregate(entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"))
-    latest = ranked.aggregate(at=Max("updated_at"))["at"] if summary["entries"] else None
-    matching = ranked.filter(participant__username__icontains=search) if search else ranked
+    everyone = _valued(leaderboard, phase, primary=primary)
+    summary = everyone.aggregate(
+        entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"), latest=Max("updated_at")
+    )
+    ranks = dict(_ranked(everyone, primary=primary).values_list("pk", "position"))
+    matching = everyone.filter(participant__username__icontains=search) if search else everyone
     total = matching.count() if search else summary["entries"]
     pages = 1 if page_size is None else max(1, -(-total // page_size))
     page = min(max(page, 1), pages)
@@ -102,9 +104,9 @@ def board(
     own = None
     if reader_id is not None:
         own = next((entry for entry in entries if entry.participant_id == reader_id and not entry.baseline), None)
-        own = own or ranked.filter(participant_id=reader_id, baseline=False).first()
+        own = own or everyone.filter(participant_id=reader_id, baseline=False).first()
     cells = _cells(columns, [*entries, *([own] if own and own not in entries else [])], everything=page_size is None)
-    rows = [_row(entry, cells, reader_id) for entry in entries]
+    rows = [_row(entry, cells, rank=ranks[entry.pk], reader_id=reader_id) for entry in entries]
     scenarios = Scenario.objects.filter(task__phases=phase).aggregate(
         all=Count("pk"), hidden=Count("pk", filter=Q(public=False))
     )
@@ -116,14 +118,14 @@ def board(
         sorted_by=sorted_by,
         ascending=ascending,
         rows=rows,
-        own_row=_row(own, cells, reader_id) if own else None,
+        own_row=_row(own, cells, rank=ranks[own.pk], reader_id=reader_id) if own else None,
         total=total,
         entries=summary["entries"],
         page=page,
         pages=pages,
         scenarios=scenarios["all"],
         hidden_scenarios=scenarios["hidden"],
-        updated_at=latest,
+        updated_at=summary["latest"],
         low=primary.low if primary.low is not None else summary["low"] or 0.0,
         high=primary.high if primary.high is not None else summary["high"] or 1.0,
     )
@@ -133,16 +135,22 @@ def _value_of(column: Column) -> Subquery:
     return Subquery(ColumnValue.objects.filter(submission=OuterRef("submission"), column=column).values("value")[:1])
 
 
-def _ranked(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> QuerySet[Entry]:
-    """Entries with ``primary_value`` and ``position``: equal values share a rank, a missing one ranks last."""
-    value = F("primary_value")
-    best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
+def _valued(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> QuerySet[Entry]:
     return (
         Entry.objects.filter(leaderboard=leaderboard, phase=phase)
         .annotate(primary_value=_value_of(primary))
-        .annotate(position=Window(Rank(), partition_by=[F("baseline")], order_by=best_first))
         .select_related("participant", "submission")
     )
+
+
+def _ranked(entries: QuerySet[Entry], *, primary: Column) -> QuerySet[Entry]:
+    """``position``: equal values share a rank, a missing one ranks last.
+
+    Read for the whole board before any search narrows it: a filter would be applied before the window counts.
+    """
+    value = F("primary_value")
+    best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
+    return entries.annotate(position=Window(Rank(), partition_by=[F("baseline")], order_by=best_first))
 
 
 def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
@@ -168,9 +176,9 @@ def _cells(columns: Sequence[Column], entries: Sequence[Entry], *, everything: b
     return cells
 
 
-def _row(entry: Entry, cells: dict[UUID, dict[str, Cell]], reader_id: int | None) -> Row:
+def _row(entry: Entry, cells: dict[UUID, dict[str, Cell]], *, rank: int, reader_id: int | None) -> Row:
     return Row(
-        rank=None if entry.baseline else entry.position,  # type: ignore[attr-defined]  # annotated by _ranked
+        rank=None if entry.baseline else rank,
         participant=entry.participant.username,
         participant_id=entry.participant_id,
         baseline=entry.baseline,

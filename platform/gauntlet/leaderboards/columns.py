@@ -1,0 +1,87 @@
+"""From scores to a column's value: which scores it takes, and how they are combined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from gauntlet.competitions.models import Column
+from gauntlet_scoring.statistics import bootstrap_interval, mean
+
+_T = TypeVar("_T")
+_COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
+    "mean": mean,
+    "avg": mean,
+    "sum": math.fsum,
+    "min": min,
+    "max": max,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskScores:
+    """What the evaluation in force of one task gave.
+
+    ``scenarios`` holds, by score key, one value a scenario and trial, under the scenario's opaque id.
+    """
+
+    aggregates: Mapping[str, float]
+    scenarios: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """A column's value, with its 95 % interval where the column declares one and the scores allow it."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dict[str, Value]:
+    """Compute every column that the scores allow, by column key; the others are absent.
+
+    A column with ``over`` combines all scenarios and trials of all tasks; one whose scores are aggregates only (a
+    Codabench program's) combines the tasks. A computed column combines other columns by their index.
+    """
+    values = {
+        column.key: value
+        for column in columns
+        if not column.computation and (value := _from_scores(column, tasks)) is not None
+    }
+    by_index = {column.index: column for column in columns}
+    for column in columns:
+        parts = [values.get(by_index[index].key) for index in column.computation_indexes if index in by_index]
+        known = [part.value for part in parts if part is not None]
+        if column.computation and known and len(known) == len(parts):
+            values[column.key] = Value(value=_COMBINE[column.computation](known))
+    return values
+
+
+def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
+    combine = _COMBINE[column.over]
+    rows = [
+        (f"{number}:{scenario}", value)
+        for number, task in enumerate(tasks)
+        for scenario, value in _pick(task.scenarios, column.source) or ()
+    ]
+    if rows:
+        scenarios, numbers = [scenario for scenario, _ in rows], [value for _, value in rows]
+        if column.interval != "bootstrap" or combine is not mean:
+            return Value(value=combine(numbers))
+        interval = bootstrap_interval(numbers, scenarios=scenarios)
+        return Value(value=combine(numbers), low=interval.low, high=interval.high)
+    aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
+    # A task without the score leaves the column empty: a part is not shown as the whole.
+    if not aggregates or len(aggregates) < len(tasks):
+        return None
+    return Value(value=combine(aggregates))
+
+
+def _pick(scores: Mapping[str, _T], source: str) -> _T | None:
+    """The score named ``program.key``; a bare key, as Codabench's columns have it, fits the first program's."""
+    if source in scores or "." in source:
+        return scores.get(source)
+    return next((value for key, value in scores.items() if key.partition(".")[2] == source), None)

@@ -1,0 +1,71 @@
+"""Writing boards: a submission's column values, and which submission a participant stands with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import F
+
+from gauntlet.competitions.models import Leaderboard, Sorting, SubmissionRule
+from gauntlet.leaderboards.columns import TaskScores, column_values
+from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.submissions.models import Submission
+
+
+@transaction.atomic
+def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenarios: int) -> None:
+    """Store what a submission's scores mean on every board of its competition and move its participant's entry.
+
+    Replaces what an earlier result of the same submission stored. Locks the participant's entry of each board.
+    """
+    boards = Leaderboard.objects.filter(competition=submission.phase.competition_id).prefetch_related("columns")
+    for leaderboard in boards:
+        columns = list(leaderboard.columns.all())
+        values = column_values(columns, tasks)
+        ColumnValue.objects.filter(submission=submission, column__in=columns).delete()
+        ColumnValue.objects.bulk_create(
+            ColumnValue(
+                submission=submission,
+                column=column,
+                value=values[column.key].value,
+                low=values[column.key].low,
+                high=values[column.key].high,
+            )
+            for column in columns
+            if column.key in values
+        )
+        _place(leaderboard, submission, scenarios=scenarios)
+
+
+def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
+    entry, _ = Entry.objects.select_for_update().get_or_create(
+        leaderboard=leaderboard,
+        phase=submission.phase,
+        participant=submission.participant,
+        baseline=submission.baseline,
+        defaults={"submission": submission, "scenarios": scenarios},
+    )
+    standing = _standing(leaderboard, [entry.submission, submission])
+    entry.submission = standing
+    if standing == submission:
+        entry.scenarios = scenarios
+    entry.save()
+
+
+def _standing(leaderboard: Leaderboard, candidates: Sequence[Submission]) -> Submission:
+    """The submission that stands on the board by its rule: the latest, or the best by the primary column.
+
+    Of equally good ones the earlier stands; one without the primary score stands only where no other has it.
+    """
+    if leaderboard.submission_rule == SubmissionRule.LATEST:
+        return max(candidates, key=lambda candidate: candidate.created_at)
+    primary = next(column for column in leaderboard.columns.all() if column.primary)
+    order = F("value").asc() if primary.sorting == Sorting.ASC else F("value").desc()
+    best = (
+        ColumnValue.objects.filter(column=primary, submission__in=candidates)
+        .order_by(order, "submission__created_at")
+        .select_related("submission")
+        .first()
+    )
+    return best.submission if best else min(candidates, key=lambda candidate: candidate.created_at)

@@ -177,9 +177,7 @@ def _choose(var: Path, *, durable: bool) -> Home:
         digest = hashlib.sha256(os.fsencode(var)).hexdigest()[:12]
         base = OUTSIDE / digest
         _make_folder(OUTSIDE, mode=0o711)
-        _say(
-            f"Only root may enter {var}, and the database does not run as root: its files are in {base}"
-        )
+        _say(f"Only root may enter {var}, and the database does not run as root: its files are in {base}")
     return Home(var=var, base=base, sockets=base / "sockets", uid=uid, durable=durable)
 
 

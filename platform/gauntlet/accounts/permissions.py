@@ -1,0 +1,37 @@
+"""What a token's scopes allow, and who a request comes from."""
+
+from __future__ import annotations
+
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from gauntlet.accounts.errors import NotSignedIn
+from gauntlet.accounts.models import ApiToken, TokenScope, User
+
+
+class TokenScopes(BasePermission):
+    """A token reads with scope ``read``; for anything else it needs the view's ``write_scope`` (``submit``).
+
+    A view that any token may use, whatever its scopes, says ``any_scope = True``. Sessions have no scopes.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Whether the request's token, if it came with one, covers the request."""
+        token = request.auth
+        if not isinstance(token, ApiToken) or getattr(view, "any_scope", False):
+            return True
+        needed = TokenScope.READ if request.method in SAFE_METHODS else getattr(view, "write_scope", TokenScope.SUBMIT)
+        self.message = f"This token lacks the scope '{needed}'. Make one that has it: gauntlet login"
+        return needed in token.scopes
+
+
+def signed_in(request: Request) -> User:
+    """Who sent this request.
+
+    Raises:
+        NotSignedIn
+    """
+    if not isinstance(request.user, User):
+        raise NotSignedIn("Log in, or send a token: Authorization: Bearer <token>")
+    return request.user

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -140,13 +141,13 @@ class PlantRecords:
     @cached_property
     def equipment(self) -> list[Equipment]:
         """Every machine that any table names by identifier, in the order of identifiers."""
-        names: dict[str, str] = {}
+        names: dict[str, Counter[str]] = {}
         for table in ("event.csv", "all_wo_with_code_component_events.csv", "alert_events.csv"):
             for row in self._rows(table):
-                found = row.get("equipment_id", "")
-                if found and row.get("equipment_name") and (found not in names or " " not in names[found]):
-                    names[found] = row["equipment_name"]
-        return [Equipment(id=key, name=names[key]) for key in sorted(names)]
+                if row["equipment_id"] and row["equipment_name"]:
+                    names.setdefault(row["equipment_id"], Counter())[row["equipment_name"]] += 1
+        # One machine has several spellings; it is called by the most frequent.
+        return [Equipment(id=key, name=names[key].most_common(1)[0][0]) for key in sorted(names)]
 
     @cached_property
     def _ids_by_name(self) -> dict[str, str]:

@@ -87,7 +87,13 @@ def get_events(records: PlantRecords, arguments: Arguments) -> Answer:
     ]
     counts = Counter(one.group for one in found)
     lines = [
-        {"id": one.id, "time": _iso(one.at), "group": one.group, "type": one.kind, "description": one.description or None}
+        {
+            "id": one.id,
+            "time": _iso(one.at),
+            "group": one.group,
+            "type": one.kind,
+            "description": one.description or None,
+        }
         for one in found
     ]
     by_group = {COUNT_NAMES[group]: counts[group] for group in GROUPS if group in groups}

@@ -19,6 +19,7 @@ MAX_ARCHIVE_FILES      20000                          most files in an archive
 SANDBOX                best available                 bubblewrap or docker
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
+LOG_SHOWN_BYTES        262144                         how much of an agent's log a page or the API shows, from its end
 BELL_SECONDS           10                             how often the beat rings, whatever happens
 LOG_FORMAT             console                        console or json
 =====================  =============================  =================================================================
@@ -266,6 +267,7 @@ MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
 SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
 RUN_SLICE = _positive("RUN_SLICE", 20)
 LEASE_SECONDS = _positive("LEASE_SECONDS", 60)
+LOG_SHOWN_BYTES = _positive("LOG_SHOWN_BYTES", 256 << 10)
 BELL_SECONDS = _positive("BELL_SECONDS", 10)
 # What a task may ask of a sandbox at most; more is refused at import with the number.
 OPERATOR_CAPS: dict[str, float] = {

@@ -69,7 +69,7 @@ class Job(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="jobs")
     kind = models.CharField(max_length=8, choices=JobKind.choices)
-    index = models.PositiveIntegerField(default=0, help_text="slice of the evaluation; 0 is the probe")
+    index = models.PositiveIntegerField(default=0, help_text="slice of the evaluation; 0 is the first episode")
     queue = models.CharField(max_length=64, default="default")
     state = models.CharField(max_length=8, choices=JobState.choices, default=JobState.READY)
     attempt = models.PositiveSmallIntegerField(default=0, help_text="of the current or last lease; 1 is the first")
@@ -120,6 +120,7 @@ class Episode(models.Model):
     failure_code = models.CharField(max_length=32, blank=True, choices=FAILURE_CODES)
     failure_message = models.TextField(blank=True)
     seconds = models.FloatField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0, help_text="how often it ended by a fault not the agent's")
     steps = models.PositiveIntegerField(default=0)
     tool_calls = models.PositiveIntegerField(default=0)
     trajectory = models.ForeignKey(

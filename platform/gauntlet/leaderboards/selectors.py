@@ -12,6 +12,7 @@ from django.db.models.functions import Rank
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.submissions.models import Submission
 
 PAGE_SIZE = 100
 
@@ -189,3 +190,63 @@ def _row(entry: Entry, cells: dict[UUID, dict[str, Cell]], *, rank: int, reader_
         cells=cells.get(entry.submission_id, {}),
         mine=entry.participant_id == reader_id and not entry.baseline,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A submission's value in a column beside the participant's best other one and the leader's."""
+
+    column: Column
+    value: ColumnValue | None
+    own_best: float | None
+    leader: float | None
+
+
+def compare(submission: Submission) -> list[Comparison]:
+    """How a submission stands, column by column of the competition's first board; empty where there is none.
+
+    The participant's best is over the other submissions of the same phase; the leader is the first of the phase.
+    """
+    leaderboard = (
+        Leaderboard.objects.filter(competition__phases=submission.phase_id, hidden=False)
+        .prefetch_related("columns")
+        .first()
+    )
+    if leaderboard is None:
+        return []
+    columns = [column for column in leaderboard.columns.all() if not column.hidden]
+    own = {value.column_id: value for value in ColumnValue.objects.filter(submission=submission, column__in=columns)}
+    best = _own_best(submission, columns)
+    leader = _leader(leaderboard, submission.phase, columns)
+    return [
+        Comparison(column=column, value=own.get(column.pk), own_best=best.get(column.pk), leader=leader.get(column.pk))
+        for column in columns
+    ]
+
+
+def _own_best(submission: Submission, columns: Sequence[Column]) -> dict[int, float]:
+    others = (
+        ColumnValue.objects.filter(
+            submission__phase=submission.phase_id, submission__participant=submission.participant_id, column__in=columns
+        )
+        .exclude(submission=submission)
+        .values("column")
+        .annotate(least=Min("value"), most=Max("value"))
+    )
+    ascending = {column.pk for column in columns if column.sorting == Sorting.ASC}
+    return {row["column"]: row["least"] if row["column"] in ascending else row["most"] for row in others}
+
+
+def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -> dict[int, float]:
+    primary = next((column for column in columns if column.primary), columns[0])
+    best_first = F("primary_value").asc() if primary.sorting == Sorting.ASC else F("primary_value").desc()
+    first = (
+        _valued(leaderboard, phase, primary=primary)
+        .filter(baseline=False, primary_value__isnull=False)
+        .order_by(best_first, "submission__created_at")
+        .first()
+    )
+    if first is None:
+        return {}
+    values = ColumnValue.objects.filter(submission=first.submission_id, column__in=columns)
+    return dict(values.values_list("column", "value"))

@@ -1,0 +1,153 @@
+"""API of submissions' results: list, detail, log, live events, cancel, episodes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any, Final
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import AnonymousUser
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.urls import path
+from django.utils import timezone
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gauntlet.accounts.permissions import signed_in
+from gauntlet.api_errors import DomainError
+from gauntlet.evaluation.errors import LogNotVisible
+from gauntlet.evaluation.selectors import status_of, submission_list, submission_story
+from gauntlet.evaluation.services import cancel_submission
+from gauntlet.evaluation.story import SubmissionStory
+from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
+from gauntlet.submissions.models import Submission
+
+_POLL_SECONDS: Final = 0.7
+_STREAM_SECONDS: Final = 15 * 60  # then the browser connects anew: no connection is held for ever
+
+
+def story_json(story: SubmissionStory) -> dict[str, Any]:
+    """A story as the API gives it: without the log, which has a route of its own."""
+    return {**asdict(story), "log": None, "url": f"/submissions/{story.id}/"}
+
+
+def story_for(user: Any, submission_id: UUID) -> SubmissionStory:
+    """The story of a submission, as this user may see it.
+
+    Raises:
+        SubmissionNotFound: there is none, or it is not this user's to see.
+    """
+    submission, audience = access_submission_as_reader(user, submission_id)
+    return submission_story(submission, audience=audience, now=timezone.now())
+
+
+class Submissions(APIView):
+    """The signed-in participant's own submissions, newest first."""
+
+    def get(self, request: Request) -> Response:
+        """A page of submissions; ``?competition=slug`` narrows it to one competition."""
+        rows = submission_list(signed_in(request), competition=request.query_params.get("competition", ""))
+        paginator = LimitOffsetPagination()
+        page: list[Submission] = paginator.paginate_queryset(rows, request, view=self) or []
+        return paginator.get_paginated_response([_list_row(submission) for submission in page])
+
+
+def _list_row(submission: Submission) -> dict[str, Any]:
+    evaluations = list(submission.evaluations.all())
+    return {
+        "id": submission.pk,
+        "name": submission.name,
+        "competition": submission.phase.competition.slug,
+        "phase": submission.phase.index,
+        "created_at": submission.created_at,
+        "status": status_of(submission, evaluations),
+        "failure_code": submission.failure_code or next((e.failure_code for e in evaluations if e.failure_code), ""),
+        "url": f"/submissions/{submission.pk}/",
+    }
+
+
+class SubmissionDetail(APIView):
+    """One submission, from top to bottom."""
+
+    def get(self, request: Request, submission_id: UUID) -> Response:
+        """Its story, cut to what the reader may see."""
+        return Response(story_json(story_for(request.user, submission_id)))
+
+
+class SubmissionLog(APIView):
+    """The agent's own output."""
+
+    def get(self, request: Request, submission_id: UUID) -> HttpResponse:
+        """Plain text; 403 where the phase hides it."""
+        story = story_for(request.user, submission_id)
+        if not story.log_visible:
+            raise LogNotVisible("The organizer of this phase does not show logs to participants.")
+        return HttpResponse(story.log or "", content_type="text/plain; charset=utf-8")
+
+
+class SubmissionCancel(APIView):
+    """End a submission's evaluations."""
+
+    def post(self, request: Request, submission_id: UUID) -> Response:
+        """Cancel what has not ended; cancelling again changes nothing."""
+        user = signed_in(request)
+        submission = access_submission_as_owner(user, submission_id)
+        cancelled = cancel_submission(submission, actor=user)
+        return Response({"cancelled": cancelled, **story_json(story_for(user, submission_id))})
+
+
+async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """Server-sent events of a submission: one ``state`` event at once, then one at each change, until it is final.
+
+    A session's cookie opens it (a browser's EventSource sends no token).
+    """
+    user = await request.auser() if hasattr(request, "auser") else AnonymousUser()
+    try:
+        first = await _payload(user, submission_id)
+    except DomainError as error:
+        return JsonResponse({"code": error.code, "message": error.message}, status=error.status)
+    response = StreamingHttpResponse(_stream(user, submission_id, first), content_type="text/event-stream")
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"  # a reverse proxy hands events on at once
+    return response
+
+
+@sync_to_async
+def _payload(user: Any, submission_id: UUID) -> tuple[str, bool]:
+    story = story_for(user, submission_id)
+    return json.dumps(story_json(story), cls=DjangoJSONEncoder), story.final
+
+
+async def _stream(user: Any, submission_id: UUID, first: tuple[str, bool]) -> AsyncIterator[str]:
+    told = ""
+    payload, final = first
+    deadline = asyncio.get_running_loop().time() + _STREAM_SECONDS
+    while True:
+        if payload != told:
+            told = payload
+            yield f"event: state\ndata: {payload}\n\n"
+        else:
+            yield ": still here\n\n"
+        if final or asyncio.get_running_loop().time() > deadline:
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+        try:
+            payload, final = await _payload(user, submission_id)
+        except DomainError:
+            return
+
+
+urlpatterns = [
+    path("submissions", Submissions.as_view(), name="api-submissions"),
+    path("submissions/<uuid:submission_id>", SubmissionDetail.as_view(), name="api-submission"),
+    path("submissions/<uuid:submission_id>/log", SubmissionLog.as_view(), name="api-submission-log"),
+    path("submissions/<uuid:submission_id>/cancel", SubmissionCancel.as_view(), name="api-submission-cancel"),
+    path("submissions/<uuid:submission_id>/events", submission_events, name="api-submission-events"),
+]

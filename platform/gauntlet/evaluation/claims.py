@@ -1,0 +1,192 @@
+"""Jobs as workers hold them: claimed, renewed, given back, swept up.
+
+Locks are taken in one order everywhere: a job, then its evaluation, then its submission. Whoever ends an evaluation
+therefore does not touch its other jobs while holding it: they are dropped after the commit, and by the sweep.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from gauntlet.celery import ring
+from gauntlet.evaluation.models import Evaluation, Job, JobKind
+from gauntlet.evaluation.states import EvaluationState, JobState
+from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
+from gauntlet.submissions.services import refund
+from gauntlet_runtime.jobs import Failure, LeaseLost
+from gauntlet_scoring.failures import FailureCode, Owner
+
+log = structlog.get_logger(__name__)
+_BACKOFF: Final = timedelta(seconds=2)
+GOING_ON: Final = (EvaluationState.QUEUED, EvaluationState.RUNNING, EvaluationState.SCORING)
+
+# First the participants with the fewest running jobs, then the oldest job. SKIP LOCKED: two workers never wait for
+# each other, and each gets a job of its own.
+_NEXT: Final = """
+    SELECT job.id
+      FROM evaluation_job job
+      JOIN evaluation_evaluation evaluation ON evaluation.id = job.evaluation_id
+      JOIN submissions_submission submission ON submission.id = evaluation.submission_id
+      LEFT JOIN (
+            SELECT s.participant_id, count(*) AS jobs
+              FROM evaluation_job j
+              JOIN evaluation_evaluation e ON e.id = j.evaluation_id
+              JOIN submissions_submission s ON s.id = e.submission_id
+             WHERE j.state = 'leased'
+             GROUP BY s.participant_id
+           ) running ON running.participant_id = submission.participant_id
+     WHERE job.state = 'ready' AND job.queue = ANY(%s) AND job.available_at <= statement_timestamp()
+       AND evaluation.state IN ('queued', 'running', 'scoring')
+     ORDER BY coalesce(running.jobs, 0), job.created_at, job.id
+     LIMIT 1
+       FOR UPDATE OF job SKIP LOCKED
+"""
+
+
+@transaction.atomic
+def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
+    """Lease the next job to a worker, or return None where there is none.
+
+    Locks the job, then its evaluation. Emits job.leased, and evaluation.running with the first job.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_NEXT, [list(queues)])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    job = Job.objects.select_for_update().get(pk=row[0])
+    evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
+    job.attempt += 1
+    job.token = uuid.uuid4()
+    job.worker = worker
+    job.started_at = database_now()
+    job.leased_until = database_now() + timedelta(seconds=settings.LEASE_SECONDS)
+    move_job(job, JobState.LEASED)
+    if evaluation.state == EvaluationState.QUEUED:
+        move_evaluation(evaluation, EvaluationState.RUNNING)
+    return Job.objects.select_related(
+        "evaluation__submission__phase",
+        "evaluation__submission__agent_bundle",
+        "evaluation__submission__packages",
+        "evaluation__task__environment",
+        "evaluation__task__input_data",
+        "evaluation__task__reference_data",
+    ).get(pk=job.pk)
+
+
+def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:
+    """Hold a job for another lease, counted from now on the database's clock.
+
+    Raises:
+        LeaseLost: the token is no longer the job's.
+    """
+    until = database_now() + timedelta(seconds=settings.LEASE_SECONDS)
+    held = Job.objects.filter(pk=job, token=token, state=JobState.LEASED, evaluation__state__in=GOING_ON)
+    if not held.update(leased_until=until):
+        raise LeaseLost(f"job {job} is no longer ours")
+
+
+def lock_held(*, job: uuid.UUID, token: uuid.UUID) -> tuple[Job, Evaluation]:
+    """Lock a job that is still held under this token, then its evaluation; inside a transaction.
+
+    Raises:
+        LeaseLost: the token is no longer the job's, or the evaluation has ended.
+    """
+    held = Job.objects.select_for_update().filter(pk=job, token=token, state=JobState.LEASED).first()
+    if held is None:
+        raise LeaseLost(f"job {job} is no longer ours")
+    evaluation = Evaluation.objects.select_for_update().get(pk=held.evaluation_id)
+    if evaluation.state not in GOING_ON:
+        raise LeaseLost(f"evaluation {evaluation.pk} is {evaluation.state}")
+    held.evaluation = evaluation
+    return held, evaluation
+
+
+@transaction.atomic
+def give_back(*, job: uuid.UUID, token: uuid.UUID, failure: Failure) -> None:
+    """Try a job again whose worker could not do it, while attempts last; else fail its evaluation and refund.
+
+    Raises:
+        LeaseLost: the token is no longer the job's.
+    """
+    held, evaluation = lock_held(job=job, token=token)
+    retry_or_fail(held, evaluation, failure=failure)
+
+
+def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure) -> None:
+    """A locked, leased job did not come to its end, and not by the participant's fault."""
+    move_job(job, JobState.LOST, failure=failure)
+    if job.attempt < job.max_attempts:
+        job.failure_code = job.failure_message = ""
+        job.available_at = database_now() + _BACKOFF * 2 ** (job.attempt - 1)
+        move_job(job, JobState.READY)
+        ring(job.queue)
+        return
+    move_job(job, JobState.FAILED, failure=failure)
+    fail_evaluation(evaluation, failure=failure)
+
+
+def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
+    """Fail a locked evaluation, drop its other jobs, and give the attempt back where it was not the participant's."""
+    move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
+    if failure.code.owner is not Owner.PARTICIPANT:
+        refund(evaluation.submission, reason=f"evaluation {evaluation.pk}: {failure.code}")
+    drop_jobs_on_commit(evaluation)
+
+
+def drop_jobs_on_commit(evaluation: Evaluation) -> None:
+    """Fail what is left of an ended evaluation's jobs; their workers lose the lease and kill their sandboxes."""
+    transaction.on_commit(lambda: _drop_jobs(evaluation.jobs.all()), robust=True)
+
+
+def _drop_jobs(jobs: QuerySet[Job]) -> int:
+    leftovers = jobs.filter(state__in=[JobState.READY, JobState.LEASED]).exclude(evaluation__state__in=GOING_ON)
+    return sum(_drop(pk) for pk in list(leftovers.values_list("pk", flat=True)))
+
+
+@transaction.atomic
+def _drop(pk: uuid.UUID) -> int:
+    job = Job.objects.select_for_update().get(pk=pk)
+    if job.state not in (JobState.READY, JobState.LEASED):
+        return 0
+    move_job(job, JobState.FAILED)
+    return 1
+
+
+def sweep() -> int:
+    """Find leases that ran out, whose worker died or was cut off, and jobs of ended evaluations; return how many.
+
+    One transaction a job, so that one that cannot be moved keeps no other waiting.
+    """
+    dropped = _drop_jobs(Job.objects.all())
+    expired = Job.objects.filter(state=JobState.LEASED, leased_until__lt=database_now()).values_list("pk", flat=True)
+    return dropped + sum(_take_from_dead_worker(pk) for pk in list(expired))
+
+
+@transaction.atomic
+def _take_from_dead_worker(pk: uuid.UUID) -> int:
+    job = (
+        Job.objects.select_for_update(skip_locked=True)
+        .filter(pk=pk, state=JobState.LEASED, leased_until__lt=database_now())
+        .first()
+    )
+    if job is None:
+        return 0
+    log.warning("job.lost", job=str(job.pk), worker=job.worker, attempt=job.attempt)
+    evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
+    sentence = f"The worker {job.worker} did not report for {settings.LEASE_SECONDS} s."
+    retry_or_fail(job, evaluation, failure=Failure(code=FailureCode.INFRASTRUCTURE, message=sentence))
+    return 1
+
+
+def jobs_waiting(evaluation: Evaluation, kind: JobKind) -> bool:
+    """Whether a job of this kind is still ready, leased or lost."""
+    return evaluation.jobs.filter(kind=kind, state__in=[JobState.READY, JobState.LEASED, JobState.LOST]).exists()

@@ -1,0 +1,172 @@
+"""What workers give back becomes rows: in one transaction, under the fence, and only once."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from gauntlet.celery import ring
+from gauntlet.evaluation.claims import fail_evaluation, jobs_waiting, lock_held, retry_or_fail
+from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
+from gauntlet.evaluation.states import EvaluationState, JobState
+from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
+from gauntlet.storage.models import Artifact
+from gauntlet.submissions.services import count_as_failed_start
+from gauntlet_runtime.jobs import EpisodeResult, Failure, RunResult
+from gauntlet_scoring.failures import FailureCode, Owner
+
+MAX_EPISODE_ATTEMPTS: Final = 3
+FIRST_JOB_EPISODES: Final = 2  # the second is only run where the first was lost
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredRun:
+    """A run job's result whose files are already in the storage."""
+
+    result: RunResult
+    trajectories: dict[str, Artifact]  # by episode
+
+
+def create_episodes(evaluation: Evaluation, *, trials: int) -> None:
+    """Make every scenario x trial of the evaluation's task an episode, in a seeded order.
+
+    The seeds are drawn from the evaluation's seed, so that a rerun with it hands out the same order.
+    """
+    generator = random.Random(evaluation.seed)  # noqa: S311  # reproducible by design; guards nothing
+    pairs = [(scenario, trial) for scenario in evaluation.task.scenarios.all() for trial in range(1, trials + 1)]
+    generator.shuffle(pairs)
+    Episode.objects.bulk_create(
+        Episode(
+            evaluation=evaluation,
+            scenario=scenario,
+            trial=trial,
+            position=position,
+            seed=generator.getrandbits(31),
+        )
+        for position, (scenario, trial) in enumerate(pairs)
+    )
+
+
+def create_first_job(evaluation: Evaluation) -> None:
+    """Queue the evaluation's first episode alone: an agent that cannot start fails in seconds."""
+    episodes = list(evaluation.episodes.order_by("position")[:FIRST_JOB_EPISODES])
+    _create_run_job(evaluation, episodes, index=0)
+
+
+def _create_run_job(evaluation: Evaluation, episodes: Sequence[Episode], *, index: int) -> None:
+    job = Job.objects.create(evaluation=evaluation, kind=JobKind.RUN, index=index, available_at=database_now())
+    Episode.objects.filter(pk__in=[episode.pk for episode in episodes]).update(job=job)
+    ring(job.queue)
+
+
+@transaction.atomic
+def finish_run(*, job: uuid.UUID, token: uuid.UUID, stored: StoredRun) -> None:
+    """Store a run job's episodes, and queue what comes next: more episodes, the scoring, or nothing.
+
+    Locks the job, then its evaluation. Emits job.done or job.failed, evaluation.scoring or evaluation.failed.
+
+    Raises:
+        LeaseLost: the token is no longer the job's; nothing was stored.
+    """
+    held, evaluation = lock_held(job=job, token=token)
+    result = stored.result
+    held.log = result.log
+    evaluation.agent_seconds += result.agent_seconds
+    evaluation.record = {**evaluation.record, **result.provenance}
+    if result.failure and result.failure.code.owner is not Owner.PARTICIPANT:
+        evaluation.save()
+        retry_or_fail(held, evaluation, failure=result.failure)
+        return
+    _store_episodes(evaluation, stored)
+    if result.failure:
+        move_job(held, JobState.FAILED, failure=result.failure)
+        if held.index == 0:
+            count_as_failed_start(evaluation.submission)
+        fail_evaluation(evaluation, failure=result.failure)
+        return
+    move_job(held, JobState.DONE)
+    _continue(evaluation)
+
+
+def _store_episodes(evaluation: Evaluation, stored: StoredRun) -> None:
+    episodes = {
+        str(episode.pk): episode
+        for episode in evaluation.episodes.filter(pk__in=[result.episode for result in stored.result.episodes])
+    }
+    for result in stored.result.episodes:
+        _store_episode(episodes[result.episode], result, trajectory=stored.trajectories.get(result.episode))
+    evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
+    evaluation.save()
+
+
+def _store_episode(episode: Episode, result: EpisodeResult, *, trajectory: Artifact | None) -> None:
+    episode.attempts += 1
+    episode.failure_code = result.failure or ""
+    episode.failure_message = result.message
+    episode.seconds = result.seconds
+    episode.steps, episode.tool_calls = result.steps, result.tool_calls
+    episode.trajectory = trajectory
+    if _is_to_be_repeated(result) and episode.attempts < MAX_EPISODE_ATTEMPTS:
+        episode.job = None
+    else:
+        episode.outcome = result.outcome
+        episode.ended_at = episode.ended_at or timezone.now()
+    episode.save()
+
+
+def _is_to_be_repeated(result: EpisodeResult) -> bool:
+    return result.failure is not None and result.failure.owner is not Owner.PARTICIPANT
+
+
+def _continue(evaluation: Evaluation) -> None:
+    """Queue the episodes that no job has; when every one has ended, queue the scoring."""
+    if jobs_waiting(evaluation, JobKind.RUN):
+        return
+    left = list(evaluation.episodes.filter(outcome="").order_by("position"))
+    if left:
+        next_index = evaluation.jobs.filter(kind=JobKind.RUN).count()
+        for number, start in enumerate(range(0, len(left), settings.RUN_SLICE)):
+            _create_run_job(evaluation, left[start : start + settings.RUN_SLICE], index=next_index + number)
+        return
+    if unscored := _unscored(evaluation.episodes.all()):
+        fail_evaluation(evaluation, failure=unscored)
+        return
+    move_evaluation(evaluation, EvaluationState.SCORING)
+    job = Job.objects.create(evaluation=evaluation, kind=JobKind.SCORE, available_at=database_now())
+    ring(job.queue)
+
+
+def _unscored(episodes: Iterable[Episode]) -> Failure | None:
+    """Why the evaluation cannot be ranked: an episode that ended by the environment's or the platform's fault."""
+    for episode in episodes:
+        if episode.failure_code and FailureCode(episode.failure_code).owner is not Owner.PARTICIPANT:
+            sentence = (
+                f"An episode could not be completed in {MAX_EPISODE_ATTEMPTS} attempts, and not by the agent's fault: "
+                f"{episode.failure_message} The attempt was given back."
+            )
+            return Failure(code=FailureCode(episode.failure_code), message=sentence)
+    return None
+
+
+@transaction.atomic
+def report_progress(*, job: uuid.UUID, token: uuid.UUID, event: str, detail: dict[str, Any]) -> None:
+    """Note that an episode started or ended. What is reported twice counts once, so that no number goes backwards.
+
+    Raises:
+        LeaseLost: the token is no longer the job's.
+    """
+    _, evaluation = lock_held(job=job, token=token)
+    episodes = evaluation.episodes.filter(pk=detail["episode"])
+    if event == "episode_started":
+        episodes.filter(started_at__isnull=True).update(started_at=database_now())
+    elif event == "episode_ended":
+        episodes.filter(ended_at__isnull=True).update(ended_at=database_now())
+        evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
+        evaluation.save(update_fields=["episodes_done"])

@@ -1,0 +1,71 @@
+"""The platform's own workers reach jobs through the services directly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from gauntlet.evaluation import claims, collecting, scores
+from gauntlet.evaluation.specs import build_spec
+from gauntlet.storage.models import Artifact as StoredArtifact
+from gauntlet.storage.models import Form
+from gauntlet.storage.services import copy_to, store, store_bytes
+from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, RunResult, ScoreResult
+
+
+class DatabaseJobSource(JobSource):
+    """JobSource on this machine's database and storage. Files are stored before the transaction that names them."""
+
+    def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
+        """Take the next job that this worker may run, or None."""
+        job = claims.claim_next(queues=queues, worker=worker)
+        if job is None:
+            return None
+        return Claim(
+            job=str(job.pk),
+            evaluation=str(job.evaluation_id),
+            submission=str(job.evaluation.submission_id),
+            attempt=job.attempt,
+            token=str(job.token),
+            lease_seconds=settings.LEASE_SECONDS,
+            spec=build_spec(job),
+        )
+
+    def renew(self, claim: Claim) -> None:
+        """Hold the job for another lease."""
+        claims.renew(job=UUID(claim.job), token=UUID(claim.token))
+
+    def report(self, claim: Claim, event: JobEvent, detail: dict[str, Any]) -> None:
+        """Note progress."""
+        collecting.report_progress(job=UUID(claim.job), token=UUID(claim.token), event=event, detail=detail)
+
+    def fetch(self, artifact: Artifact, into: Path) -> None:
+        """Put the artifact's bytes into the file ``into``."""
+        copy_to(StoredArtifact.objects.get(pk=artifact.digest), into)
+
+    def finish(self, claim: Claim, result: RunResult | ScoreResult) -> None:
+        """Store what came out and end the job."""
+        job, token = UUID(claim.job), UUID(claim.token)
+        if isinstance(result, RunResult):
+            trajectories = {
+                episode.episode: store(episode.trajectory, form=Form.ZIP)
+                for episode in result.episodes
+                if episode.trajectory
+            }
+            stored = collecting.StoredRun(result=result, trajectories=trajectories)
+            collecting.finish_run(job=job, token=token, stored=stored)
+            return
+        reports = {
+            program.key: store_bytes(program.detailed_results.encode(), form=Form.FILE)
+            for program in result.programs
+            if program.detailed_results
+        }
+        scores.finish_score(job=job, token=token, stored=scores.StoredScores(result=result, reports=reports))
+
+    def give_back(self, claim: Claim, failure: Failure) -> None:
+        """The platform failed, not the program."""
+        claims.give_back(job=UUID(claim.job), token=UUID(claim.token), failure=failure)

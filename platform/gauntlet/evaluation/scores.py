@@ -1,0 +1,131 @@
+"""A score job's result becomes scores, `finished` and the board's entry: in one transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Avg, Count, Q
+
+from gauntlet.evaluation.claims import lock_held, retry_or_fail
+from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
+from gauntlet.evaluation.states import EvaluationState, JobState
+from gauntlet.evaluation.transitions import move_evaluation, move_job
+from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.services import record_result
+from gauntlet.storage.models import Artifact
+from gauntlet.submissions.models import Submission
+from gauntlet_runtime.jobs import Failure, ProgramScores, ScoreResult
+from gauntlet_scoring.episode_files import ScenarioRow
+from gauntlet_scoring.failures import FailureCode
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredScores:
+    """A score job's result whose files are already in the storage."""
+
+    result: ScoreResult
+    reports: dict[str, Artifact]  # detailed results, by program key
+
+
+@transaction.atomic
+def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> None:
+    """Store the scores and finish the evaluation; it comes into force in the place of an earlier one.
+
+    Locks the job, then its evaluation. Emits job.done and evaluation.finished, or job.lost and what follows from it.
+
+    Raises:
+        LeaseLost: the token is no longer the job's; nothing was stored.
+    """
+    held, evaluation = lock_held(job=job, token=token)
+    result = stored.result
+    held.log = result.log
+    evaluation.scorer_seconds += result.scorer_seconds
+    failure = result.failure or _contradiction(evaluation, result)
+    if failure:
+        evaluation.save()
+        retry_or_fail(held, evaluation, failure=failure)
+        return
+    for program in result.programs:
+        _store_program(evaluation, program, report=stored.reports.get(program.key))
+    evaluation.record = {
+        **evaluation.record,
+        "scoring": {program.key: program.provenance for program in result.programs},
+    }
+    move_job(held, JobState.DONE)
+    move_evaluation(evaluation, EvaluationState.FINISHED)
+    _put_in_force(evaluation)
+
+
+def _contradiction(evaluation: Evaluation, result: ScoreResult) -> Failure | None:
+    """A program that speaks of a scenario and trial that this evaluation does not have."""
+    known = set(evaluation.episodes.values_list("scenario__key", "trial"))
+    for program in result.programs:
+        for row in map(ScenarioRow.model_validate, program.scenarios):
+            if (row.scenario, row.trial) not in known:
+                sentence = f"The scoring program {program.key} gave scores for an unknown scenario or trial."
+                return Failure(code=FailureCode.SCORING_ERROR, message=sentence)
+    return None
+
+
+def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Artifact | None) -> None:
+    Score.objects.bulk_create(
+        Score(evaluation=evaluation, key=f"{program.key}.{name}", value=value) for name, value in program.scores.items()
+    )
+    episodes = {(key, trial): pk for key, trial, pk in evaluation.episodes.values_list("scenario__key", "trial", "pk")}
+    rows = [(episodes[row.scenario, row.trial], row) for row in map(ScenarioRow.model_validate, program.scenarios)]
+    ScenarioScore.objects.bulk_create(
+        ScenarioScore(episode_id=episode, key=f"{program.key}.{name}", value=value)
+        for episode, row in rows
+        for name, value in row.scores.items()
+    )
+    ScenarioDetail.objects.bulk_create(
+        ScenarioDetail(episode_id=episode, program=program.key, detail=row.detail)
+        for episode, row in rows
+        if row.detail
+    )
+    Report.objects.create(evaluation=evaluation, program=program.key, html=report, log=program.log)
+
+
+def _put_in_force(evaluation: Evaluation) -> None:
+    same = Evaluation.objects.filter(submission=evaluation.submission_id, task=evaluation.task_id)
+    same.filter(in_force=True).update(in_force=False)
+    evaluation.in_force = True
+    evaluation.save(update_fields=["in_force"])
+    submission = (
+        Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
+    )
+    in_force = list(submission.evaluations.filter(in_force=True))
+    if len(in_force) == submission.phase.tasks.count():
+        scenarios = Episode.objects.filter(evaluation__in=in_force).aggregate(n=Count("scenario", distinct=True))["n"]
+        record_result(submission, tasks=[task_scores(one) for one in in_force], scenarios=scenarios)
+
+
+def task_scores(evaluation: Evaluation) -> TaskScores:
+    """All scores of a finished evaluation: the programs' and the platform's own measures of its episodes.
+
+    The platform's own: ``episodes.steps``, ``episodes.tool_calls``, ``episodes.seconds`` (means) and
+    ``episodes.answered`` (share).
+    """
+    aggregates = dict(evaluation.scores.values_list("key", "value"))
+    own = evaluation.episodes.aggregate(
+        steps=Avg("steps"),
+        tool_calls=Avg("tool_calls"),
+        seconds=Avg("seconds"),
+        answered=Count("pk", filter=Q(outcome="answered")) * 1.0 / Count("pk"),
+    )
+    aggregates |= {f"episodes.{name}": float(value) for name, value in own.items() if value is not None}
+    scenarios: dict[str, list[tuple[str, float]]] = {}
+    for scenario, key, value in _scenario_scores(evaluation):
+        scenarios.setdefault(key, []).append((scenario, value))
+    return TaskScores(aggregates=aggregates, scenarios=scenarios)
+
+
+def _scenario_scores(evaluation: Evaluation) -> Iterator[tuple[str, str, float]]:
+    yield from (
+        ScenarioScore.objects.filter(episode__evaluation=evaluation)
+        .order_by("episode__scenario__key", "episode__trial")
+        .values_list("episode__scenario__opaque_id", "key", "value")
+    )

@@ -1,0 +1,266 @@
+"""Reading submissions' stories: everything pages and API show, cut by the visibility table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+
+from gauntlet.accounts.models import User
+from gauntlet.competitions.models import Phase
+from gauntlet.competitions.visibility import Audience, Part, may_see
+from gauntlet.evaluation.models import Episode, Evaluation, ScenarioDetail, ScenarioScore
+from gauntlet.evaluation.states import EVALUATION, EvaluationState
+from gauntlet.evaluation.story import (
+    EpisodeStory,
+    EvaluationStory,
+    FailureStory,
+    ScoreStory,
+    Step,
+    SubmissionStory,
+)
+from gauntlet.leaderboards.selectors import compare
+from gauntlet.submissions.models import Submission
+from gauntlet.submissions.states import SubmissionState
+from gauntlet_scoring.failures import FailureCode
+
+_ORDER: Final = ("waiting", "queued", "running", "scoring", "finished", "failed", "cancelled")
+
+# The newest evaluation of its submission and task.
+_NEWEST: Final = ~Exists(
+    Evaluation.objects.filter(submission=OuterRef("submission"), task=OuterRef("task"), number__gt=OuterRef("number"))
+)
+
+# The order in which ready jobs will be claimed: a participant's n-th waiting job counts as if the n - 1 before it ran.
+_QUEUE: Final = """
+    WITH running AS (
+        SELECT s.participant_id, count(*) AS jobs
+          FROM evaluation_job j
+          JOIN evaluation_evaluation e ON e.id = j.evaluation_id
+          JOIN submissions_submission s ON s.id = e.submission_id
+         WHERE j.state = 'leased'
+         GROUP BY s.participant_id
+    ), waiting AS (
+        SELECT j.evaluation_id, j.created_at,
+               coalesce(r.jobs, 0) + row_number() OVER (PARTITION BY s.participant_id ORDER BY j.created_at) AS turn
+          FROM evaluation_job j
+          JOIN evaluation_evaluation e ON e.id = j.evaluation_id
+          JOIN submissions_submission s ON s.id = e.submission_id
+          LEFT JOIN running r ON r.participant_id = s.participant_id
+         WHERE j.state = 'ready' AND e.state IN ('queued', 'running', 'scoring')
+    )
+    SELECT evaluation_id, min(place)
+      FROM (SELECT evaluation_id, row_number() OVER (ORDER BY turn, created_at) AS place FROM waiting) placed
+     GROUP BY evaluation_id
+"""
+
+_PACE: Final = """
+    SELECT extract(epoch FROM avg(ended_at - started_at)), greatest(1, (
+               SELECT count(DISTINCT worker) FROM evaluation_job WHERE state = 'leased'))
+      FROM (SELECT started_at, ended_at FROM evaluation_job
+             WHERE state = 'done' AND started_at IS NOT NULL ORDER BY ended_at DESC LIMIT 50) recent
+"""
+
+
+def queue_positions() -> dict[str, int]:
+    """The place of every evaluation with a ready job in the queue, by evaluation id; 1 is next."""
+    with connection.cursor() as cursor:
+        cursor.execute(_QUEUE)
+        return {str(evaluation): place for evaluation, place in cursor.fetchall()}
+
+
+def estimate_seconds(position: int) -> int | None:
+    """How long a job at this place waits at the recent pace and number of workers; None without a history."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PACE)
+        seconds, workers = cursor.fetchone()
+    return None if seconds is None else round(float(seconds) * position / workers)
+
+
+def current_evaluations(submission: Submission) -> list[Evaluation]:
+    """The newest evaluation of each task, in the order of tasks."""
+    return list(submission.evaluations.filter(_NEWEST).select_related("task").order_by("task__index"))
+
+
+def status_of(submission: Submission, evaluations: Sequence[Evaluation]) -> str:
+    """The one word that a page shows: of the intake until it is over, then of the evaluation furthest behind.
+
+    Of several tasks' evaluations a failed or cancelled one decides once none is going on any more.
+    """
+    if submission.state != SubmissionState.ACCEPTED or not evaluations:
+        return submission.state
+    states = [evaluation.state for evaluation in evaluations]
+    ongoing = [state for state in states if state not in EVALUATION.final()]
+    return min(ongoing, key=_ORDER.index) if ongoing else max(states, key=_ORDER.index)
+
+
+def submission_story(submission: Submission, *, audience: Audience, now: datetime) -> SubmissionStory:
+    """Tell a submission to a reader. ``submission`` comes with its phase, competition, participant and bundle."""
+    phase = submission.phase
+    evaluations = current_evaluations(submission)
+    status = status_of(submission, evaluations)
+    log_visible = may_see(Part.AGENT_OUTPUT, phase=phase, audience=audience, now=now)
+    scores_visible = may_see(Part.AGGREGATE_SCORE, phase=phase, audience=audience, now=now)
+    own_or_organizer = audience in (Audience.OWNER, Audience.ORGANIZER)
+    return SubmissionStory(
+        id=submission.pk,
+        name=submission.name,
+        file_name=submission.file_name if own_or_organizer else "",
+        digest=submission.bundle_id,
+        size=submission.bundle.size,
+        competition=phase.competition.slug,
+        phase=phase.index,
+        phase_name=phase.name,
+        participant=submission.participant.username,
+        baseline=submission.baseline,
+        created_at=submission.created_at,
+        status=status,
+        final=status in ("rejected", "finished", "failed", "cancelled"),
+        failure=_submission_failure(submission, evaluations),
+        findings=submission.findings if own_or_organizer else [],
+        check_log=submission.check_log if own_or_organizer else None,
+        steps=_steps(submission, evaluations, status=status),
+        evaluations=[_evaluation(one, phase=phase, audience=audience, now=now) for one in evaluations],
+        scores=_scores(submission) if scores_visible and status == "finished" else [],
+        log=_log(evaluations) if log_visible else None,
+        log_visible=log_visible,
+        scores_visible=scores_visible,
+        counts_as=submission.counts_as,
+        can_cancel=own_or_organizer and any(one.state not in EVALUATION.final() for one in evaluations),
+    )
+
+
+def failure_story(code: str, message: str) -> FailureStory | None:
+    """A stored failure for a reader, with its owner; None where there is none."""
+    return FailureStory(code=code, owner=FailureCode(code).owner, message=message) if code else None
+
+
+def _submission_failure(submission: Submission, evaluations: Sequence[Evaluation]) -> FailureStory | None:
+    own = failure_story(submission.failure_code, submission.failure_message)
+    failed = (failure_story(one.failure_code, one.failure_message) for one in evaluations)
+    return own or next((failure for failure in failed if failure), None)
+
+
+def _steps(submission: Submission, evaluations: Sequence[Evaluation], *, status: str) -> list[Step]:
+    """The step line: each step with the time at which it was reached."""
+    reached: dict[str, datetime | None] = {
+        "received": submission.created_at,
+        "checked": submission.checked_at,
+        "queued": min((one.queued_at for one in evaluations), default=None),
+        "running": min((one.started_at for one in evaluations if one.started_at), default=None),
+        "scoring": min((one.scoring_at for one in evaluations if one.scoring_at), default=None),
+        "finished": max((one.ended_at for one in evaluations if one.ended_at), default=None),
+    }
+    if status != "finished":
+        reached["finished"] = None
+    names = list(reached)
+    last = max(index for index, name in enumerate(names) if reached[name])
+    ended_badly = status in ("rejected", "failed", "cancelled")
+    steps = []
+    for index, name in enumerate(names):
+        state = "done" if reached[name] else "skipped" if ended_badly else "waiting"
+        if index == last and status != "finished":
+            state = "failed" if ended_badly else "current"
+        steps.append(Step(name=name, state=state, at=reached[name]))
+    return steps
+
+
+def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> EvaluationStory:
+    position = None
+    if evaluation.state == EvaluationState.QUEUED:
+        position = queue_positions().get(str(evaluation.pk))
+    return EvaluationStory(
+        id=evaluation.pk,
+        task=evaluation.task.name,
+        number=evaluation.number,
+        state=evaluation.state,
+        position=position,
+        estimate_seconds=estimate_seconds(position) if position else None,
+        episodes_done=evaluation.episodes_done,
+        episodes_total=evaluation.episodes_total,
+        failure=failure_story(evaluation.failure_code, evaluation.failure_message),
+        queued_at=evaluation.queued_at,
+        started_at=evaluation.started_at,
+        scoring_at=evaluation.scoring_at,
+        ended_at=evaluation.ended_at,
+        agent_seconds=evaluation.agent_seconds,
+        scorer_seconds=evaluation.scorer_seconds,
+        record=evaluation.record if audience in (Audience.OWNER, Audience.ORGANIZER) else {},
+        episodes=_episodes(evaluation, phase=phase, audience=audience, now=now),
+    )
+
+
+def _episodes(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> list[EpisodeStory]:
+    def sees(part: Part) -> bool:
+        return may_see(part, phase=phase, audience=audience, now=now)
+
+    if not sees(Part.SCENARIO_SCORE) or evaluation.state not in EVALUATION.final():
+        return []
+    episodes = evaluation.episodes.select_related("scenario").prefetch_related(
+        Prefetch("scores", ScenarioScore.objects.order_by("key")),
+        Prefetch("details", ScenarioDetail.objects.order_by("program")),
+    )
+    texts, details, trajectories = sees(Part.SCENARIO_TEXT), sees(Part.SCORER_OUTPUT), sees(Part.TRAJECTORY)
+    # By opaque id and not by position: the order in which episodes were handed out tells nothing.
+    rows = sorted(episodes, key=lambda episode: (episode.scenario.opaque_id, episode.trial))
+    return [
+        _episode(episode, texts=texts, details=details, trajectories=trajectories)
+        for episode in (sorted(rows, key=lambda row: row.scenario.index) if texts else rows)
+    ]
+
+
+def _episode(episode: Episode, *, texts: bool, details: bool, trajectories: bool) -> EpisodeStory:
+    scenario = episode.scenario
+    return EpisodeStory(
+        episode=episode.pk if trajectories else None,
+        scenario=scenario.opaque_id,
+        text=scenario.text if texts else None,
+        category=scenario.category if texts else None,
+        trial=episode.trial,
+        outcome=episode.outcome,
+        failure=failure_story(episode.failure_code, episode.failure_message),
+        seconds=episode.seconds,
+        tool_calls=episode.tool_calls,
+        scores={score.key: score.value for score in episode.scores.all()},
+        details={detail.program: detail.detail for detail in episode.details.all()} if details else {},
+        has_trajectory=trajectories and episode.trajectory_id is not None,
+    )
+
+
+def _scores(submission: Submission) -> list[ScoreStory]:
+    return [
+        ScoreStory(
+            column=one.column.key,
+            title=one.column.title,
+            precision=one.column.precision,
+            sorting=one.column.sorting,
+            primary=one.column.primary,
+            value=one.value.value if one.value else None,
+            low=one.value.low if one.value else None,
+            high=one.value.high if one.value else None,
+            own_best=one.own_best,
+            leader=one.leader,
+        )
+        for one in compare(submission)
+    ]
+
+
+def _log(evaluations: Sequence[Evaluation]) -> str:
+    """The agent's own output, job after job, at most the last part of each that is kept."""
+    jobs = [job for one in evaluations for job in one.jobs.filter(kind="run").order_by("index") if job.log]
+    return "\n".join(job.log.rstrip("\n") for job in jobs)[-settings.LOG_SHOWN_BYTES :]
+
+
+def submission_list(participant: User, *, competition: str = "") -> QuerySet[Submission]:
+    """A participant's submissions, newest first, with what a list shows of each: constant queries at any length."""
+    submissions = (
+        Submission.objects.filter(participant=participant)
+        .select_related("phase__competition")
+        .prefetch_related(Prefetch("evaluations", Evaluation.objects.filter(_NEWEST).order_by("task__index")))
+        .order_by("-created_at")
+    )
+    return submissions.filter(phase__competition__slug=competition) if competition else submissions

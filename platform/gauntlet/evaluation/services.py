@@ -1,0 +1,88 @@
+"""Use cases of evaluations: start, cancel, run again."""
+
+from __future__ import annotations
+
+import secrets
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+import gauntlet
+from gauntlet.accounts.models import User
+from gauntlet.accounts.services import record_event
+from gauntlet.competitions.models import Task
+from gauntlet.evaluation.claims import GOING_ON, drop_jobs_on_commit
+from gauntlet.evaluation.collecting import create_episodes, create_first_job
+from gauntlet.evaluation.models import Evaluation
+from gauntlet.evaluation.states import EvaluationState
+from gauntlet.evaluation.transitions import move_evaluation
+from gauntlet.submissions.models import Submission
+
+
+@transaction.atomic
+def start_evaluations(submission: Submission, *, actor: User | None = None) -> list[Evaluation]:
+    """Queue a new evaluation of an accepted submission on every task of its phase.
+
+    Emits evaluation.queued. Called in the transaction that accepts the submission, and again for a rerun.
+    """
+    return [_start(submission, task, actor=actor) for task in submission.phase.tasks.all()]
+
+
+def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluation:
+    last = submission.evaluations.filter(task=task).aggregate(n=Max("number"))["n"] or 0
+    evaluation = Evaluation.objects.create(
+        submission=submission,
+        task=task,
+        number=last + 1,
+        seed=secrets.randbits(31),
+        queued_at=timezone.now(),
+        episodes_total=task.scenarios.count() * submission.phase.trials,
+        record=_record(submission, task),
+    )
+    create_episodes(evaluation, trials=submission.phase.trials)
+    record_event(
+        evaluation,
+        "evaluation.queued",
+        actor=actor,
+        after=EvaluationState.QUEUED,
+        data={"submission": str(submission.pk)},
+    )
+    create_first_job(evaluation)
+    return evaluation
+
+
+def _record(submission: Submission, task: Task) -> dict[str, object]:
+    """What is known before anything runs of what will have made the result."""
+    return {
+        "platform": gauntlet.__version__,
+        "agent": submission.agent_bundle_id,
+        "packages": submission.packages_id,
+        "environment": task.environment_id,
+        "input_data": task.input_data_id,
+        "reference_data": task.reference_data_id,
+        "limits": task.limits,
+        "trials": submission.phase.trials,
+    }
+
+
+@transaction.atomic
+def cancel_evaluation(evaluation: UUID, *, actor: User) -> bool:
+    """Cancel an evaluation in whatever state it is; return whether there was something to cancel.
+
+    Locks the evaluation. Its jobs are dropped on commit: their workers lose the lease and kill their sandboxes.
+    Emits evaluation.cancelled.
+    """
+    locked = Evaluation.objects.select_for_update().get(pk=evaluation)
+    if locked.state not in (*GOING_ON, EvaluationState.WAITING):
+        return False
+    move_evaluation(locked, EvaluationState.CANCELLED, actor=actor)
+    drop_jobs_on_commit(locked)
+    return True
+
+
+def cancel_submission(submission: Submission, *, actor: User) -> int:
+    """Cancel every evaluation of a submission that has not ended; return how many."""
+    pks = submission.evaluations.values_list("pk", flat=True)
+    return sum(cancel_evaluation(pk, actor=actor) for pk in list(pks))

@@ -1,0 +1,133 @@
+"""From rows to what a worker is given."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gauntlet.competitions.models import Task
+from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
+from gauntlet.storage import models as storage
+from gauntlet_runtime.jobs import (
+    AgentSpec,
+    Artifact,
+    EnvironmentSpec,
+    EpisodeLimits,
+    EpisodeSpec,
+    RunSpec,
+    SandboxLimits,
+    ScoredEpisode,
+    ScoreSpec,
+    ScoringProgramSpec,
+)
+
+_START_SECONDS: Final = 30.0  # on top of the episodes' own time: starting the agent and its packages' imports
+
+
+def build_spec(job: Job) -> RunSpec | ScoreSpec:
+    """What the job's worker has to do, read from the evaluation, its task and its phase."""
+    return _score_spec(job) if job.kind == JobKind.SCORE else _run_spec(job)
+
+
+def _run_spec(job: Job) -> RunSpec:
+    evaluation = job.evaluation
+    task, phase = evaluation.task, evaluation.submission.phase
+    episodes = list(job.episodes.select_related("scenario").order_by("position"))
+    limits = _episode_limits(task)
+    waves = -(-len(episodes) // phase.max_parallel_episodes)
+    return RunSpec(
+        agent=_agent(evaluation),
+        environment=_environment(task),
+        episodes=[_episode(episode) for episode in episodes],
+        episode_limits=limits,
+        agent_limits=_sandbox_limits(task, seconds=waves * limits.episode_seconds + _START_SECONDS),
+        max_parallel_episodes=phase.max_parallel_episodes,
+        probe=job.index == 0,
+    )
+
+
+def _agent(evaluation: Evaluation) -> AgentSpec:
+    submission = evaluation.submission
+    bundle = submission.agent_bundle
+    if bundle is None:
+        raise ValueError(f"submission {submission.pk} was accepted without an agent bundle")
+    return AgentSpec(
+        bundle=artifact(bundle),
+        command=submission.agent["command"],
+        image=evaluation.task.sandbox_image,
+        packages=artifact(submission.packages) if submission.packages else None,
+    )
+
+
+def _environment(task: Task) -> EnvironmentSpec:
+    if task.environment is None:
+        raise ValueError(f"task {task.pk} has no environment")
+    seconds = 24 * 3600.0  # it lives as long as the run job; the gateway ends it
+    return EnvironmentSpec(
+        program=artifact(task.environment),
+        command=task.environment_command,
+        data=artifact(task.input_data) if task.input_data else None,
+        image=task.sandbox_image,
+        limits=SandboxLimits(seconds=seconds),
+    )
+
+
+def _episode(episode: Episode) -> EpisodeSpec:
+    scenario = episode.scenario
+    return EpisodeSpec(
+        episode=str(episode.pk),
+        scenario=scenario.opaque_id,
+        key=scenario.key,
+        trial=episode.trial,
+        seed=episode.seed,
+        text=scenario.text,
+        show=scenario.show,
+    )
+
+
+def _score_spec(job: Job) -> ScoreSpec:
+    evaluation = job.evaluation
+    task = evaluation.task
+    if task.reference_data is None:
+        raise ValueError(f"task {task.pk} has no reference data")
+    episodes = evaluation.episodes.select_related("scenario", "trajectory").order_by("position")
+    return ScoreSpec(
+        programs=[
+            ScoringProgramSpec(key=program.key, program=artifact(program.program))
+            for program in task.scoring_programs.select_related("program")
+        ],
+        reference=artifact(task.reference_data),
+        episodes=[_scored_episode(episode) for episode in episodes],
+        image=task.scorer_image,
+        limits=SandboxLimits(
+            seconds=evaluation.submission.phase.execution_time_limit, memory=4 << 30, cpus=2.0, processes=256
+        ),
+    )
+
+
+def _scored_episode(episode: Episode) -> ScoredEpisode:
+    return ScoredEpisode(
+        episode=str(episode.pk),
+        key=episode.scenario.key,
+        trial=episode.trial,
+        outcome=episode.outcome,
+        failure=episode.failure_code or None,
+        seconds=episode.seconds or 0.0,
+        trajectory=artifact(episode.trajectory) if episode.trajectory else None,
+    )
+
+
+def artifact(row: storage.Artifact) -> Artifact:
+    """A stored artifact as a worker names it."""
+    return Artifact(digest=row.digest, size=row.size, form=row.form)
+
+
+def _episode_limits(task: Task) -> EpisodeLimits:
+    return EpisodeLimits(**_chosen(task.limits, EpisodeLimits))
+
+
+def _sandbox_limits(task: Task, *, seconds: float) -> SandboxLimits:
+    return SandboxLimits(**{**_chosen(task.limits, SandboxLimits), "seconds": seconds})
+
+
+def _chosen(limits: dict[str, Any], model: type[EpisodeLimits] | type[SandboxLimits]) -> dict[str, Any]:
+    return {name: value for name, value in limits.items() if name in model.model_fields}

@@ -1,0 +1,23 @@
+"""What the doorbell starts. Thin: a message says only that there may be work."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from gauntlet.celery import SWEEP_TASK, WORK_TASK
+from gauntlet.evaluation import claims
+from gauntlet.evaluation.work import work_until_empty
+from gauntlet.submissions.services import reclaim_stuck_checks
+
+
+@shared_task(name=WORK_TASK)
+def work() -> None:
+    """Check submissions and run jobs until none is left."""
+    work_until_empty()
+
+
+@shared_task(name=SWEEP_TASK)
+def sweep() -> None:
+    """Find what nobody works on any more."""
+    claims.sweep()
+    reclaim_stuck_checks()

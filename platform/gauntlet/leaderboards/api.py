@@ -1,0 +1,118 @@
+"""API of leaderboards: JSON by page, CSV as a whole."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from typing import Any, Final
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.urls import path
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gauntlet.leaderboards.access import access_board
+from gauntlet.leaderboards.selectors import Board, Row, board
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+class LeaderboardJson(APIView):
+    """A page of a board."""
+
+    permission_classes = (AllowAny,)
+
+    def get(self, request: Request, slug: str, index: int) -> Response:
+        """``?page=``, ``?sort=`` (a column key, "-" before it for the worse end first), ``?search=``."""
+        leaderboard, phase = access_board(request.user, slug=slug, phase=index)
+        page = request.query_params.get("page", "1")
+        found = board(
+            leaderboard=leaderboard,
+            phase=phase,
+            reader_id=request.user.pk,
+            sort=request.query_params.get("sort", ""),
+            search=request.query_params.get("search", ""),
+            page=int(page) if page.isdecimal() and len(page) < 7 else 1,
+        )
+        return Response(board_json(found))
+
+
+def board_json(found: Board) -> dict[str, Any]:
+    """A board as the API gives it: values unrounded."""
+    return {
+        "title": found.leaderboard.title,
+        "updated_at": found.updated_at,
+        "scenarios": found.scenarios,
+        "hidden_scenarios": found.hidden_scenarios,
+        "columns": [
+            {
+                "key": column.key,
+                "title": column.title,
+                "sorting": column.sorting,
+                "precision": column.precision,
+                "primary": column == found.primary,
+            }
+            for column in found.columns
+        ],
+        "rows": [_row_json(row) for row in found.rows],
+        "own_row": _row_json(found.own_row) if found.own_row else None,
+        "entries": found.entries,
+        "matching": found.total,
+        "page": found.page,
+        "pages": found.pages,
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        "rank": row.rank,
+        "participant": row.participant,
+        "baseline": row.baseline,
+        "scores": {key: {"value": cell.value, "low": cell.low, "high": cell.high} for key, cell in row.cells.items()},
+        "scenarios": row.scenarios,
+        "submitted_at": row.submitted_at,
+    }
+
+
+class _Echo:
+    """A file that hands back what is written to it: the csv module's rows become lines of a stream."""
+
+    def write(self, value: str) -> str:
+        return value
+
+
+def leaderboard_csv(request: HttpRequest, slug: str, index: int) -> StreamingHttpResponse:
+    """The whole board as CSV, values unrounded, intervals beside them."""
+    leaderboard, phase = access_board(request.user, slug=slug, phase=index)
+    found = board(leaderboard=leaderboard, phase=phase, page_size=None)
+    response = StreamingHttpResponse(_csv_lines(found), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{slug}-{phase.index}.csv"'
+    return response
+
+
+def _csv_lines(found: Board) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    head = ["rank", "participant", "baseline"]
+    for column in found.columns:
+        head += [column.key, f"{column.key}_low", f"{column.key}_high"]
+    yield writer.writerow([*head, "scenarios", "submitted_at"])
+    for row in found.rows:
+        line: list[object] = ["" if row.rank is None else row.rank, _safe(row.participant), row.baseline]
+        for column in found.columns:
+            cell = row.cells.get(column.key)
+            values = (cell.value, cell.low, cell.high) if cell else (None, None, None)
+            line += ["" if value is None else repr(value) for value in values]
+        yield writer.writerow([*line, row.scenarios, row.submitted_at.isoformat()])
+
+
+def _safe(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+urlpatterns = [
+    path("competitions/<slug:slug>/phases/<int:index>/leaderboard", LeaderboardJson.as_view(), name="api-leaderboard"),
+    path("competitions/<slug:slug>/phases/<int:index>/leaderboard.csv", leaderboard_csv, name="api-leaderboard-csv"),
+]

@@ -70,6 +70,7 @@ class Unavailable(GatewayError):
 _BY_CODE: dict[str, type[GatewayError]] = {
     "budget_exceeded": BudgetExceeded,
     "episode_closed": EpisodeClosed,
+    "already_answered": EpisodeClosed,
 }
 _BY_STATUS: dict[int, type[GatewayError]] = {
     400: InvalidRequest,

@@ -151,7 +151,7 @@ class ToolSession:
             self._url, http_client=_get_background().http_client(), terminate_on_close=False
         )
         try:
-            async with Client(transport, mode="legacy") as client:
+            async with Client(transport) as client:
                 ready.set_result(client)
                 await stop.wait()
         except BaseException as error:  # noqa: BLE001  whatever it is belongs to the thread that waits for it

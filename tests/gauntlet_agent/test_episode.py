@@ -188,6 +188,7 @@ def test_a_call_after_the_platform_ended_the_episode_says_so(episodes: Any) -> N
         (410, "episode_closed", ga.EpisodeClosed),
         (404, "not_found", ga.EpisodeClosed),
         (409, "conflict", ga.Conflict),
+        (409, "already_answered", ga.EpisodeClosed),
         (413, "too_large", ga.TooLarge),
         (422, "invalid", ga.InvalidRequest),
         (503, "unavailable", ga.Unavailable),

@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
 def scripted() -> Iterator[Scripted]:
     server = Scripted(("127.0.0.1", 0), _Handler)
     server.script, server.seen, server.closed = [], [], threading.Semaphore(0)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield server
     server.shutdown()
     server.server_close()

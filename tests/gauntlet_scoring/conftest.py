@@ -1,0 +1,78 @@
+"""Recorded calls and ground truth, made by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gauntlet_scoring.checks import Evidence
+from gauntlet_scoring.reading import RecordedCall
+from gauntlet_scoring.trajectory import ToolCallEvent, ToolResultEvent
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _call(seq: int, tool: str, arguments: dict[str, Any], *, result: bool | None) -> RecordedCall:
+    """A call whose result is good (True), an error (False), or never came (None)."""
+    common = {"at": AT, "episode": "e", "turn": 0, "call": f"c{seq}", "tool": tool}
+    answer = None if result is None else ToolResultEvent(seq=seq + 1, is_error=not result, seconds=0.1, **common)
+    return RecordedCall(call=ToolCallEvent(seq=seq, arguments=arguments, **common), result=answer)
+
+
+@pytest.fixture
+def evidence() -> Callable[..., Evidence]:
+    """`evidence(data, (tool, arguments, result), ...)`."""
+
+    def make(data: Any = None, *calls: tuple[str, dict[str, Any], bool | None]) -> Evidence:
+        recorded = [_call(2 * at, tool, arguments, result=result) for at, (tool, arguments, result) in enumerate(calls)]
+        return Evidence(calls=recorded, data=data)
+
+    return make
+
+
+@pytest.fixture
+def truth() -> Callable[..., dict[str, Any]]:
+    """A well-formed scenario as JSON, with any field replaced."""
+
+    def make(**fields: Any) -> dict[str, Any]:
+        return {
+            "id": 400,
+            "text": "Get the work orders of CWC04013 in 2017.",
+            "type": "WO",
+            "category": "Data Query",
+            "deterministic": True,
+            "characteristic_form": "33 work orders",
+            "planning_steps": [{"agent": "WOAgent", "instruction": "get them"}],
+            "execution_steps": [
+                {"name": "load", "action": "get_work_orders", "agent": "WOAgent", "outputs": ["orders"]},
+                {
+                    "name": "filter",
+                    "action": "filter",
+                    "agent": "WOAgent",
+                    "arguments": {"of": "@orders", "year": 2017},
+                },
+                {"name": "finish", "action": "Finish", "agent": "WOAgent"},
+            ],
+            "execution_links": [{"source": "load", "target": "filter"}, {"source": "filter", "target": "finish"}],
+            **fields,
+        }
+
+    return make
+
+
+@pytest.fixture
+def json_file(tmp_path: Path) -> Callable[..., Path]:
+    """Write rows as JSON lines."""
+
+    def write(*rows: Any, name: str = "ground_truth.jsonl") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        return path
+
+    return write

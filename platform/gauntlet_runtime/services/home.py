@@ -9,8 +9,8 @@ Two things can force a part elsewhere, and ``place.json`` then says where:
 * The platform runs as root below a folder that only root may enter (a clone in root's home). The servers refuse to run
   as root, and no mode of a folder that is not ours is changed, so everything but ``place.json`` and ``lock`` lives in
   ``/var/lib/gauntlet/<digest of var's path>``.
-* The path of a socket is longer than a unix address can be: the sockets live in a folder of their own in the runtime or
-  temporary folder.
+* The path of a socket is longer than a unix address can be, or has a comma or quote in it: the sockets live in a folder
+  of their own in the runtime or temporary folder.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from typing import Final
 
 from .errors import ServiceError
 
-#: The account of the servers when the platform runs as root: a bare number that no distribution, systemd or usual container
-#: image hands out (65520 to 65533 are reserved in Debian and free in systemd's table; 65532 is taken by
+#: The account of the servers when the platform runs as root: a bare number that no distribution, systemd or usual
+#: container image hands out (65520 to 65533 are reserved in Debian and free in systemd's table; 65532 is taken by
 #: "nonroot" images). `nobody` would be shared with strangers. Under 65536, so that it exists in a user namespace of the
 #: usual size too.
 SERVICE_UID: Final = 65523
@@ -184,29 +184,31 @@ def _choose(var: Path, *, durable: bool) -> Home:
 def _socket_folder(home: Home) -> Path:
     """Beside the data; if that path is too long, the recorded short folder while it is still ours, else a new one."""
     inside = home.base / "sockets"
-    if len(os.fsencode(inside / POSTGRES_SOCKET)) <= LONGEST_SOCKET_PATH:
+    if _fits_an_address(inside):
         _make_folder(inside, mode=0o700, uid=home.uid)
         return inside
     if home.sockets != inside and _is_private(home.sockets, home.uid):
         return home.sockets
+    # mkdtemp makes it 0700 under a name that nobody could foresee.
     made = Path(tempfile.mkdtemp(prefix="gauntlet-", dir=_short_parent(home.uid)))
     os.chown(made, home.uid, home.uid if os.geteuid() == 0 else -1)
-    _say(f"The path of {home.base} is too long for a unix socket: the sockets are in {made}")
+    _say(f"The path of {home.base} cannot name a unix socket: the sockets are in {made}")
     return made
+
+
+def _fits_an_address(folder: Path) -> bool:
+    """Whether sockets in `folder` can be named: not too long, and no comma (libpq: a list) or quote."""
+    name = str(folder / POSTGRES_SOCKET)
+    return len(os.fsencode(name)) <= LONGEST_SOCKET_PATH and not set(name) & set(',"\\\n')
 
 
 def _short_parent(uid: int) -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     candidates = [Path(runtime)] if runtime and os.geteuid() != 0 else []
-    candidates += [Path(tempfile.gettempdir()), Path("/tmp")]  # noqa: S108  mkdtemp makes a private folder of a random name in it
+    candidates += [Path(tempfile.gettempdir()), Path("/tmp")]  # noqa: S108  (only the parent of a private folder)
     for folder in candidates:
-        room = LONGEST_SOCKET_PATH - len(f"/gauntlet-xxxxxxxx/{POSTGRES_SOCKET}")
-        if (
-            len(os.fsencode(folder)) <= room
-            and folder.is_dir()
-            and os.access(folder, os.W_OK)
-            and enterable(folder, uid)
-        ):
+        usable = folder.is_dir() and os.access(folder, os.W_OK) and enterable(folder, uid)
+        if usable and _fits_an_address(folder / "gauntlet-xxxxxxxx"):
             return folder
     raise ServiceError("No folder for the services' unix sockets: set TMPDIR to a short path that every user may enter")
 

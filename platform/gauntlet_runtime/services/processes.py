@@ -55,7 +55,7 @@ def start(program: Program, answers: Callable[[], bool]) -> None:
     """Start a server in a session of its own and wait until it answers.
 
     The server becomes a child of PID 1, so it lives on when its starter is killed and no terminal signal reaches it.
-    The writing end of a pipe goes with it: the pipe's end of file tells that the server has died, without its process id.
+    The writing end of a pipe goes with it: the pipe's end of file tells that the server has died.
 
     Raises:
         ServiceError: it ended or did not answer in time; the message quotes the end of its log.
@@ -141,6 +141,7 @@ def _await_answer(program: Program, answers: Callable[[], bool], alive: int) -> 
     while not answers():
         ended = bool(select.select([alive], [], [], PAUSE)[0])
         if ended or time.monotonic() > deadline:
+            end(program.folder, signal.SIGKILL)
             what = "ended at once" if ended else f"did not answer within {START_SECONDS:.0f} s"
             raise ServiceError(f"{name} {what}. Its log, {program.log}, ends:\n{log_end(program.log)}")
 

@@ -1,7 +1,7 @@
 """The plant's records, read from CSV files as they are: nothing is repaired, nothing is dropped silently.
 
 Only the standard library is used, so that the program starts in the time its interpreter takes. A table is read when
-it is first asked for. A record without a readable time belongs to no period; it is counted in ``undated``.
+it is first asked for. A record without a readable time belongs to no period.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+_LAST: Final = datetime(9999, 12, 31)  # noqa: DTZ001 - where records without a time are sorted
 GROUPS: Final = ("WORK_ORDER", "ALERT", "ANOMALY")
 
 
@@ -180,7 +181,7 @@ class PlantRecords:
             )
             for row in self._rows("all_wo_with_code_component_events.csv")
         ]
-        return sorted(orders, key=lambda one: (one.finished or datetime.max, one.id))
+        return sorted(orders, key=lambda one: (one.finished or _LAST, one.id))
 
     @cached_property
     def events(self) -> list[LoggedEvent]:
@@ -196,7 +197,7 @@ class PlantRecords:
             )
             for row in self._rows("event.csv")
         ]
-        return sorted(events, key=lambda one: (one.at or datetime.max, one.id))
+        return sorted(events, key=lambda one: (one.at or _LAST, one.id))
 
     @cached_property
     def alerts(self) -> list[Alert]:
@@ -210,7 +211,7 @@ class PlantRecords:
             )
             for row in self._rows("alert_events.csv")
         ]
-        return sorted(alerts, key=lambda one: (one.start or datetime.max, one.rule, one.equipment_id))
+        return sorted(alerts, key=lambda one: (one.start or _LAST, one.rule, one.equipment_id))
 
     @cached_property
     def rule_names(self) -> dict[str, str]:
@@ -231,7 +232,7 @@ class PlantRecords:
             )
             for row in self._rows("anomaly_events.csv")
         ]
-        return sorted(anomalies, key=lambda one: (one.at or datetime.max, one.indicator))
+        return sorted(anomalies, key=lambda one: (one.at or _LAST, one.indicator))
 
     @cached_property
     def failure_codes(self) -> list[FailureCode]:

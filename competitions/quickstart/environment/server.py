@@ -18,7 +18,6 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-
 from plant_arguments import BadArgument
 from plant_records import PlantRecords
 from plant_tools import ANSWERS

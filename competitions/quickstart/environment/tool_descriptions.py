@@ -37,7 +37,7 @@ DESCRIPTIONS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         _schema({"name": {"type": "string"}, **_PAGE}),
     ),
     "record_coverage": (
-        "From which to which day the plant recorded work orders, alerts and anomalies at all. Nothing is known outside.",
+        "From which to which day the plant recorded work orders, alerts, anomalies at all. Outside, nothing is known.",
         _schema({}),
     ),
     "get_work_orders": (

@@ -18,9 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Write the quickstart competition as a bundle folder.")
     secret = parser.add_mutually_exclusive_group(required=True)
     secret.add_argument("--secret-file", type=Path, help="file with this installation's secret, 16 bytes or more")
-    secret.add_argument(
-        "--secret", help="the secret itself; other users of this machine can see it in the process list"
-    )
+    secret.add_argument("--secret", help="the secret itself, visible in the process list")
     parser.add_argument("--out", type=Path, required=True, help="new or empty folder")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--development-start", default=usual.development_start, help="UTC, YYYY-MM-DD HH:MM:SS")

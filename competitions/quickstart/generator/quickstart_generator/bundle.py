@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from quickstart_generator.manifest import Calendar, TaskEntry, competition_manifest, kit_manifest
+from quickstart_generator.manifest import Calendar, TaskEntry, competition_manifest, single_task_manifest
 from quickstart_generator.oracle import PlantOracle
 from quickstart_generator.plant import make_plant
 from quickstart_generator.question import ground_truth_of, scenario_of
@@ -125,6 +125,6 @@ def _write_kit(out: Path, folders: TaskFolders) -> None:
     shutil.copytree(COMPETITION / "pages", kit / "pages")
     shutil.copyfile(COMPETITION / "terms.md", kit / "terms.md")
     shutil.copyfile(COMPETITION / "starting_kit.md", kit / "README.md")
-    write_yaml(
-        kit / "competition.yaml", kit_manifest(TaskEntry(0, "Public plant", "data", "scenarios.jsonl", "reference"))
-    )
+    task = TaskEntry(0, "Public plant", "data", "scenarios.jsonl", "reference")
+    manifest = single_task_manifest(task, title="A plant asks: starting kit", description="Twenty public questions.")
+    write_yaml(kit / "competition.yaml", manifest)

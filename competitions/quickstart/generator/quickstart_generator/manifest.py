@@ -75,17 +75,21 @@ def competition_manifest(tasks: Sequence[TaskEntry], calendar: Calendar) -> dict
     }
 
 
-def kit_manifest(task: TaskEntry) -> dict[str, Any]:
-    """The manifest of the starting kit: the public task alone, complete in itself."""
+def single_task_manifest(task: TaskEntry, *, title: str, description: str) -> dict[str, Any]:
+    """The manifest of a competition with one public task, complete in itself."""
     return {
-        **_head("A plant asks: starting kit", "The public task, to run at home."),
-        "tasks": [_task(task, "Twenty public questions.")],
+        **_head(title, description),
+        "tasks": [_task(task, description)],
         "phases": [
             {
                 "index": 0,
-                "name": "At home",
+                "name": "Open",
+                "description": description,
                 "start": "2026-01-01 00:00:00",
                 "tasks": [task.index],
+                "max_submissions_per_day": 50,
+                "max_submissions": 1000,
+                "execution_time_limit": 600,
                 "visibility": "full",
             }
         ],

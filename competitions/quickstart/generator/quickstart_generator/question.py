@@ -22,7 +22,6 @@ from gauntlet_scoring.ground_truth import (
     PlanningStep,
     StepDeterminism,
 )
-
 from quickstart_generator.plant import Machine
 
 ABSTAIN: Final = 'Answer with {"abstain": true} where the plant\'s records cannot answer the question.'

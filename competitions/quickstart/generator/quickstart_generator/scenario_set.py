@@ -48,7 +48,11 @@ PUBLIC: Final = {
     "work_order_count": 0,  # the twin of the unknown equipment is one
     "events_by_group_year": 0,
     "top_indicator": 0,
-    **{"unknown_equipment": 1, "outside_record": 1, "sensor_not_recorded": 1, "sensor_gap": 1, "future": 0},
+    "unknown_equipment": 1,
+    "outside_record": 1,
+    "sensor_not_recorded": 1,
+    "sensor_gap": 1,
+    "future": 0,
 }
 HIDDEN: Final = {
     "work_order_count": 2,

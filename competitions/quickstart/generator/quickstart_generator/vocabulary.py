@@ -28,9 +28,7 @@ CODES: Final = (
     Code("PM06", "Tube cleaning", "Maintenance", "preventive", "condenser", 4, ("Brushed", "Chemical")),
     Code("PM07", "Sensor calibration", "Maintenance", "preventive", "controls", 4, ("Temperature", "Pressure")),
     Code("CM01", "Refrigerant leak", "Mechanical failure", "corrective", "refrigerant circuit", 9, ("Valve", "Flange")),
-    Code(
-        "CM02", "Refrigerant top-up", "Mechanical failure", "corrective", "refrigerant circuit", 8, ("Small", "Large")
-    ),
+    Code("CM02", "Refrigerant added", "Mechanical failure", "corrective", "refrigerant circuit", 8, ("Small", "Large")),
     Code("CM03", "Bearing replaced", "Mechanical failure", "corrective", "motor", 3, ("Drive end", "Free end")),
     Code("CM04", "Condenser fouled", "Process failure", "corrective", "condenser", 5, ("Scale", "Algae")),
     Code("CM05", "Controller fault", "Control failure", "corrective", "controls", 6, ("Software", "Board")),

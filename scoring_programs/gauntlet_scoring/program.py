@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -105,6 +105,7 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure) -> N
         ScoringInputError: an input is missing or malformed.
         NonFiniteScoreError: the measure gave something that is not a finite number.
     """
+    made_by = _versions(measure.packages) | dict(measure.facts())  # first: what is missing shows before any work
     truths = read_ground_truth(folders.reference)
     episodes = read_episodes(folders.results)
     cases = {id(each): _case(each, truths, folders) for each in episodes if each.scored}
@@ -116,7 +117,7 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure) -> N
     scores = {key: mean([each[key] for each in everything]) for key in worst}
     folders.output.mkdir(parents=True, exist_ok=True)
     write_scenarios(folders.output, rows)
-    write_provenance(folders.output, _provenance(folders, metadata, measure=measure, episodes=episodes))
+    write_provenance(folders.output, _provenance(folders, metadata, made_by=made_by, episodes=episodes))
     write_scores(folders.output, scores)  # last: where it stands, the rest is there too
 
 
@@ -138,11 +139,19 @@ def _row(episode: RecordedEpisode, measured: Measured | None, worst: Mapping[str
     return ScenarioRow(scenario=episode.row.scenario, trial=episode.row.trial, scores=scores, detail=detail)
 
 
+def _versions(packages: Sequence[str]) -> dict[str, str]:
+    """Versions of the distributions that make the scores."""
+    try:
+        return {f"package_{name}": version(name) for name in ("gauntlet-scoring", *packages)}
+    except PackageNotFoundError as error:
+        raise ScoringInputError(f"the package {error.name}, which makes the scores, is not installed here") from error
+
+
 def _provenance(
-    folders: Folders, metadata: ProgramMetadata, *, measure: Measure, episodes: Sequence[RecordedEpisode]
+    folders: Folders, metadata: ProgramMetadata, *, made_by: Mapping[str, str], episodes: Sequence[RecordedEpisode]
 ) -> dict[str, str]:
     unscored = Counter(str(each.failure) for each in episodes if not each.scored)
-    facts = {
+    return {
         "program": metadata.name,
         "program_version": metadata.version,
         "python": platform.python_version(),
@@ -150,9 +159,8 @@ def _provenance(
         "unscored": str(unscored.total()),
         "ground_truth_sha256": _sha256(ground_truth_path(folders.reference)),
         **{f"unscored_{code}": str(count) for code, count in sorted(unscored.items())},
-        **{f"package_{name}": version(name) for name in ("gauntlet-scoring", *measure.packages)},
+        **made_by,
     }
-    return facts | dict(measure.facts())
 
 
 def _sha256(path: Path) -> str:

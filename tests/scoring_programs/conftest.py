@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
@@ -14,7 +13,8 @@ from typing import Any
 
 import pytest
 
-PROGRAMS = Path(__file__).resolve().parents[2] / "scoring_programs"
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "scoring_programs"
 
 
 @dataclass
@@ -121,13 +121,19 @@ class ProgramRun:
         return dict(json.loads((self.output / "provenance.json").read_text()))
 
 
+@pytest.fixture(scope="session")
+def new_evaluation() -> type[Evaluation]:
+    """For a fixture that several tests share."""
+    return Evaluation
+
+
 @pytest.fixture
 def evaluation(tmp_path: Path) -> Evaluation:
     """An evaluation without episodes."""
     return Evaluation(tmp_path / "app")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_program() -> Callable[..., ProgramRun]:
     """Run a program by name on an evaluation, as its own process, exactly by its metadata's command."""
 
@@ -146,7 +152,11 @@ def run_program() -> Callable[..., ProgramRun]:
     return run
 
 
-@pytest.fixture
-def digest() -> Callable[[bytes], str]:
-    """SHA-256 in hexadecimal."""
-    return lambda content: hashlib.sha256(content).hexdigest()
+@pytest.fixture(scope="session")
+def scorer_python() -> str:
+    """An interpreter that has torch: `GAUNTLET_SCORER_PYTHON`, or that of `var/venv-scorer`, made if need be."""
+    named = os.environ.get("GAUNTLET_SCORER_PYTHON")
+    if named:
+        return named
+    command = [sys.executable, str(PROGRAMS / "scorer_environment.py"), str(ROOT / "var" / "venv-scorer")]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()

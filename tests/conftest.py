@@ -11,8 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import django
 import psutil
 import pytest
+
 from gauntlet_runtime import services
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,7 +40,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if "PYTEST_XDIST_WORKER" not in os.environ:  # an extra process of a run shares what the first one made
         config.stash[_FOLDER] = _make_installation()
     os.environ["DJANGO_SETTINGS_MODULE"] = "gauntlet.settings"
-    import django
 
     django.setup()
 

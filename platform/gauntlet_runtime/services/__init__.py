@@ -79,6 +79,7 @@ def stop(var: Path) -> None:
         if place is not None:
             valkey.stop(place)
             postgres.stop(place)
+            _home.remove_short_sockets(place)
 
 
 def status(var: Path) -> ServiceStatus:

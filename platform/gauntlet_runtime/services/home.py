@@ -21,13 +21,14 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from .errors import ServiceError
 
@@ -94,8 +95,12 @@ def locked(var: Path) -> Iterator[None]:
     """Hold the lock under which servers are started and stopped. A killed holder lets go of it."""
     folder = services_folder(var)
     _make_folder(folder, mode=0o711)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError as error:
+        raise _belongs_to_another(folder) from error
+    try:
+        _give_to_owner_of_folder(folder / "lock")
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -103,12 +108,18 @@ def locked(var: Path) -> Iterator[None]:
 
 
 def find(var: Path) -> Home | None:
-    """The home that an earlier start recorded, or None. Changes nothing."""
+    """The home that an earlier start recorded, or None. Changes nothing.
+
+    Raises:
+        ServiceError: it belongs to another user.
+    """
     folder = services_folder(var)
     try:
         place = json.loads((folder / "place.json").read_text())
     except FileNotFoundError:
         return None
+    except PermissionError as error:
+        raise _belongs_to_another(folder) from error
     base = Path(place["base"]) if place["base"] else folder
     sockets = Path(place["sockets"]) if place["sockets"] else base / "sockets"
     return Home(var=var, base=base, sockets=sockets, uid=place["uid"], durable=place["durable"])
@@ -123,40 +134,50 @@ def prepare(var: Path, *, durable: bool) -> Home:
         ServiceError: the folders belong to another user.
     """
     home = find(var) or _choose(var, durable=durable)
-    if os.geteuid() not in (0, home.uid):
-        raise ServiceError(
-            f"The services in {home.base} belong to user id {home.uid}. "
-            "Run the platform as that user or as root, or give GAUNTLET_VAR another folder."
-        )
     # Others may pass through the base (the servers' account has to), but see only what is theirs.
     _make_folder(home.base, mode=0o711)
     for folder in (home.postgres, home.valkey):
         _make_folder(folder, mode=0o700, uid=home.uid)
     home = replace(home, sockets=_socket_folder(home))
+    _make_secrets(home)
     _record(home)
     return home
 
 
+def remove_short_sockets(home: Home) -> None:
+    """Remove the socket folder outside the base, if there is one. No server runs."""
+    if home.sockets != home.base / "sockets" and _is_private(home.sockets, home.uid):
+        shutil.rmtree(home.sockets)
+
+
 def read_secrets(home: Home) -> Secrets:
-    """The passwords of the services; the first caller makes them, and holds the lock."""
-    path = home.base / "secrets.json"
-    try:
-        return Secrets(**json.loads(path.read_text()))
-    except FileNotFoundError:
-        made = {name: secrets.token_urlsafe(32) for name in ("superuser", "database", "broker")}
-        write_private(path, json.dumps(made))
-        return Secrets(**made)
+    """The passwords of the services of a prepared home."""
+    return Secrets(**json.loads((home.base / "secrets.json").read_text()))
 
 
 def write_private(path: Path, text: str, *, uid: int | None = None) -> None:
-    """Write a file of mode 0600 in one step: a reader sees the old or the new content, never a part."""
+    """Write a file of mode 0600 in one step: a reader sees the old or the new content, never a part.
+
+    It belongs to `uid`, or else to the owner of its folder: root may visit the installation of a plain user.
+    """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        if uid is not None and uid != os.geteuid():
-            os.fchown(descriptor, uid, uid)
         file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+    if uid is None:
+        _give_to_owner_of_folder(draft)
+    else:
+        _give(draft, uid)
     draft.replace(path)
+
+
+def open_log(log: Path) -> BinaryIO:
+    """A log for appending, for the owner of its folder only."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    _give_to_owner_of_folder(log)
+    return os.fdopen(descriptor, "ab")
 
 
 def enterable(path: Path, uid: int) -> bool:
@@ -191,7 +212,7 @@ def _socket_folder(home: Home) -> Path:
         return home.sockets
     # mkdtemp makes it 0700 under a name that nobody could foresee.
     made = Path(tempfile.mkdtemp(prefix="gauntlet-", dir=_short_parent(home.uid)))
-    os.chown(made, home.uid, home.uid if os.geteuid() == 0 else -1)
+    _give(made, home.uid)
     _say(f"The path of {home.base} cannot name a unix socket: the sockets are in {made}")
     return made
 
@@ -223,15 +244,47 @@ def _is_private(folder: Path, uid: int) -> bool:
 
 
 def _make_folder(folder: Path, *, mode: int, uid: int | None = None) -> None:
-    """Make `folder` with `mode` whatever the umask; one that exists is left as it is."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
+    """Make `folder` with `mode` whatever the umask; one that exists is left as it is.
+
+    It appears under its name only when it is right: an interrupted start leaves no folder of a wrong owner or mode.
+    """
+    if folder.is_dir():
         return
-    if uid is not None and os.geteuid() == 0:
-        os.chown(folder, uid, uid)
-    folder.chmod(mode)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    if uid is not None:
+        _give(draft, uid)
+    draft.chmod(mode)
+    try:
+        draft.rename(folder)
+    except OSError:  # another process was first
+        draft.rmdir()
+
+
+def _make_secrets(home: Home) -> None:
+    path = home.base / "secrets.json"
+    if path.exists():
+        return
+    if (home.postgres / "PG_VERSION").exists():
+        raise ServiceError(f"{path} is missing, and with it the passwords of the database beside it: restore that file")
+    made = {name: secrets.token_urlsafe(32) for name in ("superuser", "database", "broker")}
+    write_private(path, json.dumps(made))
+
+
+def _give(path: Path, uid: int) -> None:
+    if os.geteuid() == 0 and path.stat().st_uid != uid:
+        os.chown(path, uid, uid)
+
+
+def _give_to_owner_of_folder(path: Path) -> None:
+    _give(path, path.parent.stat().st_uid)
+
+
+def _belongs_to_another(folder: Path) -> ServiceError:
+    return ServiceError(
+        f"The services in {folder} belong to user id {folder.stat().st_uid}. "
+        "Run the platform as that user or as root, or give GAUNTLET_VAR another folder."
+    )
 
 
 def _record(home: Home) -> None:

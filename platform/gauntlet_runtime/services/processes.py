@@ -19,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from .errors import ServiceError
+from .home import open_log
 
 #: How long a server may take to answer its first query, in seconds. Recovery after a crash is the longest case.
 START_SECONDS = 120.0
@@ -63,8 +64,7 @@ def start(program: Program, answers: Callable[[], bool]) -> None:
     _set_aside(program.log)
     alive, inherited = os.pipe()
     try:
-        with program.log.open("ab") as log:
-            program.log.chmod(0o600)
+        with open_log(program.log) as log:
             subprocess.run(
                 ["setsid", "--fork", *program.command],
                 input=program.standard_input,

@@ -1,0 +1,126 @@
+"""Keeps a run job's environments alive: starts their sandboxes, hands their pipes to the gateway, starts them again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from gauntlet_runtime.gateway.messages import EnvironmentDown, EnvironmentUp
+from gauntlet_runtime.gateway.pool import GatewayProcess
+from gauntlet_runtime.jobs import EnvironmentSpec
+from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxError, SandboxSpec, Stdio, Verdict
+from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, sandbox_limits
+
+PROGRAM_FOLDER: Final = "/app/program"
+DATA_FOLDER: Final = "/app/data"
+BARE_ENVIRONMENT: Final = {  # PATH is the image's own
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own
+    "LANG": "C.UTF-8",
+}
+_STARTS: Final = 3  # how often a program that never answers the handshake is tried
+
+
+class Environments:
+    """The environments of one job. Call it from the thread that owns the job: sandboxes live and die with it."""
+
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        *,
+        sandbox: Sandbox,
+        program: Path,
+        data: Path | None,
+        seconds: float,
+        owner: str,
+        label: str,
+        gateway: GatewayProcess,
+        fail: Callable[[SandboxError], None],
+    ) -> None:
+        self._spec = spec
+        self._sandbox = sandbox
+        self._mounts = [Mount(target=PROGRAM_FOLDER, source=program)]
+        if data is not None:
+            self._mounts.append(Mount(target=DATA_FOLDER, source=data))
+        self._limits = sandbox_limits(spec.limits, seconds=seconds)
+        self._owner = owner
+        self._label = label
+        self._gateway = gateway
+        self._fail = fail
+        self._runs: dict[int, Run] = {}
+        self._failed_starts = 0
+        self._restarts = 0
+        self.log = ""
+
+    def start(self, slot: int) -> None:
+        """Start a program for this place and hand its pipes over.
+
+        Raises:
+            SandboxError
+        """
+        run = self._sandbox.prepare(
+            SandboxSpec(
+                image=self._spec.image,
+                command=self._spec.command,
+                label=f"{self._label}-environment-{slot}",
+                owner=self._owner,
+                environment=BARE_ENVIRONMENT,
+                working_directory=PROGRAM_FOLDER,
+                mounts=self._mounts,
+                limits=self._limits,
+                stdio=Stdio.PIPES,
+            )
+        )
+        self._runs[slot] = run
+        run.start()
+        if run.stdin is None or run.stdout is None:
+            raise SandboxError("The sandbox gave no pipes for an environment.")
+        self._gateway.send(EnvironmentUp(slot=slot), [run.stdin.fileno(), run.stdout.fileno()])
+        # The gateway has its own copies now; with ours closed, each side sees the other's end.
+        run.stdin.close()
+        run.stdout.close()
+        threading.Thread(target=self._watch, args=(run,), name=f"{self._label}-environment", daemon=True).start()
+
+    def _watch(self, run: Run) -> None:
+        """Somebody has to wait: a sandbox enforces its time and output limits while it is waited for."""
+        try:
+            run.wait()
+        except SandboxError as error:
+            if run in self._runs.values():  # otherwise it was us who took it away
+                self._fail(error)
+
+    def lost(self, slot: int, *, served: bool) -> None:
+        """The gateway could not use this one any more: take it away and start another, or give up.
+
+        Raises:
+            SandboxError
+        """
+        run = self._runs.pop(slot)
+        run.kill()
+        verdict = run.wait(timeout=10.0)
+        self.log = run.log_tail("stderr", 8192).decode(errors="replace")
+        run.close()
+        self._failed_starts = 0 if served else self._failed_starts + 1
+        if self._failed_starts < _STARTS:
+            self.start(slot)
+        else:
+            self._gateway.send(EnvironmentDown(slot=slot, message=self._why(verdict)))
+
+    def _why(self, verdict: Verdict | None) -> str:
+        subject = "The competition's environment"
+        code = None if verdict is None else limit_hit(verdict)
+        if verdict is not None and code is not None:
+            said = limit_sentence(code, verdict, subject=subject, limits=self._limits)
+        elif verdict is not None and verdict.exit_code is not None:
+            said = f"{subject} {how_it_ended(verdict)} while it was starting."
+        else:
+            said = f"{subject} does not start."
+        return f"{said} It was tried {_STARTS} times; its organizer has to look at it."
+
+    def close(self) -> None:
+        """End them all. Idempotent."""
+        while self._runs:
+            self._runs.popitem()[1].close()

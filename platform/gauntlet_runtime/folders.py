@@ -1,0 +1,204 @@
+"""Artifacts as folders on this host: fetched once, checked, unpacked once, shared by the workers, bounded in size."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from gauntlet_runtime.jobs import Artifact
+
+CACHE_BYTES: Final = 10 << 30
+UNPACKED_BYTES: Final = 4 << 30  # of one zip
+UNPACKED_FILES: Final = 100_000
+_CHUNK: Final = 1 << 20
+
+
+class ArtifactDamaged(Exception):
+    """What was fetched is not what its digest says, or its zip may not be unpacked."""
+
+
+class ArtifactFolders:
+    """The artifact cache of one worker in a folder that workers share.
+
+    What a worker has asked for is locked until `release`: another worker's clean-up passes it by. Entries are folders
+    named by digest, made beside their place and renamed into it, so that nobody ever sees half of one.
+    """
+
+    def __init__(self, root: Path, *, fetch: Callable[[Artifact, Path], None], max_bytes: int = CACHE_BYTES) -> None:
+        self._root = root
+        self._fetch = fetch
+        self._max_bytes = max_bytes
+        self._held: dict[str, int] = {}
+        self._lock = threading.Lock()
+        root.mkdir(parents=True, exist_ok=True)
+
+    def folder(self, artifact: Artifact) -> Path:
+        """The unpacked folder of a zip artifact. Read-only by agreement; never changed once it is there.
+
+        Raises:
+            ArtifactDamaged
+        """
+        return self._entry(artifact) / "content"
+
+    def file(self, artifact: Artifact) -> Path:
+        """The file of a file artifact.
+
+        Raises:
+            ArtifactDamaged
+        """
+        return self._entry(artifact) / "content"
+
+    def release(self) -> None:
+        """Let go of everything asked for so far, and drop the least recently used entries beyond the size bound."""
+        with self._lock:
+            for descriptor in self._held.values():
+                os.close(descriptor)  # the lock goes with it
+            self._held.clear()
+            self._evict()
+
+    def _entry(self, artifact: Artifact) -> Path:
+        name = f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}"
+        with self._lock:
+            entry = self._root / name
+            if name not in self._held:
+                self._held[name] = self._locked(name, artifact)
+            os.utime(entry)
+            return entry
+
+    def _locked(self, name: str, artifact: Artifact) -> int:
+        """A shared lock on an entry that exists."""
+        descriptor = os.open(self._root / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            while True:
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+                if (self._root / name).is_dir():
+                    return descriptor
+                fcntl.flock(descriptor, fcntl.LOCK_EX)  # not atomic with the above: look again
+                if not (self._root / name).is_dir():
+                    self._make(name, artifact)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def _make(self, name: str, artifact: Artifact) -> None:
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=self._root) as making:
+            place = Path(making)
+            place.chmod(0o755)
+            fetched = place / "fetched"
+            self._fetch(artifact, fetched)
+            _check(fetched, artifact)
+            entry = place / "entry"
+            entry.mkdir()
+            if artifact.form == "zip":
+                unpack(fetched, entry / "content")
+            else:
+                fetched.rename(entry / "content")
+                (entry / "content").chmod(0o644)
+            entry.rename(self._root / name)
+
+    def _evict(self) -> None:
+        entries = sorted(
+            (entry for entry in self._root.iterdir() if entry.is_dir() and not entry.name.startswith(".")),
+            key=lambda entry: entry.stat().st_mtime,
+        )
+        sizes = {entry: _size(entry) for entry in entries}
+        total = sum(sizes.values())
+        for entry in entries:
+            if total <= self._max_bytes:
+                return
+            if self._drop(entry):
+                total -= sizes[entry]
+
+    def _drop(self, entry: Path) -> bool:
+        descriptor = os.open(self._root / f"{entry.name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        else:
+            with tempfile.TemporaryDirectory(prefix=".dropping-", dir=self._root) as dropping:
+                entry.rename(Path(dropping) / "entry")
+            return True  # the lock file stays: another worker may wait on this very inode
+        finally:
+            os.close(descriptor)
+
+
+def _check(path: Path, artifact: Artifact) -> None:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    if f"sha256:{digest.hexdigest()}" != artifact.digest:
+        raise ArtifactDamaged(f"What was fetched for {artifact.digest} has another digest.")
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total
+
+
+def unpack(source: Path, into: Path) -> None:
+    """Unpack a zip into a new folder that any uid can read: regular files and folders only, no way out of it.
+
+    Raises:
+        ArtifactDamaged: no zip, a name that leads outside, a link, or too much or too many.
+    """
+    into.mkdir()
+    into.chmod(0o755)
+    written = 0
+    try:
+        with zipfile.ZipFile(source) as archive:
+            entries = archive.infolist()
+            if len(entries) > UNPACKED_FILES:
+                raise ArtifactDamaged(f"The zip holds more than {UNPACKED_FILES} files.")
+            for entry in entries:
+                target = _target(entry, into)
+                if entry.is_dir():
+                    _make_folder(target, into)
+                    continue
+                _make_folder(target.parent, into)
+                written += _write(archive, entry, target, room=UNPACKED_BYTES - written)
+    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, EOFError) as error:
+        raise ArtifactDamaged(f"The zip cannot be unpacked ({type(error).__name__}).") from error
+
+
+def _target(entry: zipfile.ZipInfo, into: Path) -> Path:
+    name = PurePosixPath(entry.filename.replace("\\", "/"))
+    if name.is_absolute() or ".." in name.parts or "\0" in entry.filename:
+        raise ArtifactDamaged("The zip holds a name that leads out of its folder.")
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise ArtifactDamaged("The zip holds a link or a device.")
+    return into.joinpath(*name.parts)
+
+
+def _make_folder(folder: Path, into: Path) -> None:
+    if folder == into or folder.is_dir():
+        return
+    _make_folder(folder.parent, into)
+    folder.mkdir()
+    folder.chmod(0o755)
+
+
+def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, *, room: int) -> int:
+    written = 0
+    with archive.open(entry) as source, target.open("xb") as file:
+        while chunk := source.read(_CHUNK):
+            written += len(chunk)
+            if written > room:
+                raise ArtifactDamaged("The zip unpacks to too much.")
+            file.write(chunk)
+    target.chmod(0o755 if (entry.external_attr >> 16) & 0o111 else 0o644)
+    return written

@@ -1,0 +1,41 @@
+"""``python -m gauntlet_runtime.gateway <descriptor>``: loads everything once and forks a gateway for each run job.
+
+Importing the MCP SDK takes about a second; a fork of a process that has done it takes ten milliseconds. This process
+never runs an event loop, a thread or anything of a job: it waits for sockets on its descriptor and forks.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+
+from gauntlet_runtime.gateway.messages import receive_message
+from gauntlet_runtime.gateway.server import serve
+
+
+def main() -> None:
+    """Fork a gateway for each control socket that arrives; end when the pool is gone."""
+    requests = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C goes to the worker, which ends us in order
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps: the supervisor sees an end on its socket
+    gc.collect()
+    gc.freeze()
+    requests.send(b"warm")
+    while True:
+        body, descriptors = receive_message(requests)
+        if not body:
+            return
+        if os.fork() == 0:
+            requests.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            serve(socket.socket(fileno=descriptors[0]))
+            os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()

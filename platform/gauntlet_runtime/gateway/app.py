@@ -1,0 +1,200 @@
+"""The episode API as an ASGI application: routes, bodies and errors. What an episode is, is the job's business."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final, TypeVar
+
+import pydantic
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.types import Receive, Scope, Send
+
+from gauntlet_runtime.gateway.bodies import read_body, send_json
+from gauntlet_runtime.gateway.episode import Episode
+from gauntlet_runtime.gateway.errors import ApiError
+from gauntlet_runtime.gateway.job import Job
+from gauntlet_runtime.gateway.tool_door import ToolDoor, episode_error
+from gauntlet_scoring.trajectory import PlanStep
+
+TEXT_BYTES: Final = 64 << 10  # a message or a note
+PLAN_BYTES: Final = 256 << 10
+CONCURRENT_REQUESTS: Final = 256
+KEY_LENGTH: Final = 200
+KEYS: Final = 10_000
+
+_log = logging.getLogger(__name__)
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TextBody(_Body):
+    """What /messages and /notes take."""
+
+    text: str
+
+
+class PlanBody(_Body):
+    """What /plan takes."""
+
+    steps: list[PlanStep] = Field(max_length=500)
+
+
+class AnswerBody(_Body):
+    """What /answer takes."""
+
+    text: str
+    data: Any | None = None
+
+
+BodyT = TypeVar("BodyT", bound=_Body)
+
+
+class EpisodeApi:
+    """One application for every agent sandbox of a job; ``generation`` says which sandbox a listener belongs to."""
+
+    def __init__(self, job: Job, door: ToolDoor) -> None:
+        self._job = job
+        self._door = door
+        self._running = 0
+        self._keys: dict[tuple[int, str], asyncio.Task[dict[str, Any] | None]] = {}
+
+    async def serve(self, generation: int, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request of that sandbox."""
+        if scope["type"] != "http":
+            return
+        self._running += 1
+        try:
+            if self._running > CONCURRENT_REQUESTS:
+                raise ApiError(
+                    503, "too_many_requests", f"{CONCURRENT_REQUESTS} requests may be under way.", retry_after=1.0
+                )
+            await self._route(generation, scope, receive, send)
+        except ApiError as error:
+            await send_json(send, error.status, error.body())
+        except Exception:  # noqa: BLE001 - one request's fault must not reach another's
+            _log.exception("a request failed")
+            await send_json(send, 500, {"code": "internal_error", "message": "The gateway failed at this request."})
+        finally:
+            self._running -= 1
+
+    async def _route(self, generation: int, scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
+        parts = [part for part in scope["path"].split("/") if part]
+        match parts:
+            case ["episodes"] if method == "POST":
+                await self._open(generation, scope, receive, send)
+            case ["episodes"] if method == "GET":
+                listed = [episode.describe() for episode in self._job.open_episodes(generation)]
+                await send_json(send, 200, {"episodes": listed})
+            case ["episodes", episode_id, "mcp"]:
+                await self._tools(episode_id, generation, scope, receive, send)
+            case ["episodes", episode_id, ("messages" | "plan" | "notes" | "answer") as what]:
+                if method != ("PUT" if what == "plan" else "POST"):
+                    raise ApiError(405, "method_not_allowed", f"/{what} does not take {method}.")
+                await self._act(self._job.find(episode_id, generation), what, scope, receive, send)
+            case ["llm", "v1", *_]:
+                raise ApiError(503, "no_models", "This competition offers no language model.")
+            case _:
+                raise ApiError(404, "not_found", "There is nothing here. See /episodes.")
+
+    async def _tools(self, episode_id: str, generation: int, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            episode = self._job.find(episode_id, generation)
+        except ApiError as error:
+            await send_json(send, error.status, episode_error(error))
+            return
+        await self._door(episode, scope, receive, send)
+
+    async def _open(self, generation: int, scope: Scope, receive: Receive, send: Send) -> None:
+        await read_body(scope, receive, TEXT_BYTES)
+        key = next((v.decode("latin-1") for k, v in scope["headers"] if k == b"idempotency-key"), None)
+        if key is None:
+            opened = await self._open_now(generation)
+        else:
+            opened = await self._open_once(generation, key)
+        await send_json(send, 204 if opened is None else 201, opened)
+
+    async def _open_now(self, generation: int) -> dict[str, Any] | None:
+        episode = await self._job.open_episode(generation)
+        return None if episode is None else episode.describe()
+
+    async def _open_once(self, generation: int, key: str) -> dict[str, Any] | None:
+        """The same key gives the same answer, also where the first asker hung up while it was being made."""
+        if len(key) > KEY_LENGTH or len(self._keys) >= KEYS:
+            raise ApiError(422, "bad_key", f"An Idempotency-Key has {KEY_LENGTH} characters at most.")
+        name = (generation, key)
+        task = self._keys.get(name)
+        if task is None:
+            task = self._keys[name] = asyncio.create_task(self._open_now(generation))
+        try:
+            return await asyncio.shield(task)
+        except ApiError:
+            self._keys.pop(name, None)  # a refusal is no answer to hold on to
+            raise
+
+    async def _act(self, episode: Episode, what: str, scope: Scope, receive: Receive, send: Send) -> None:
+        answer: dict[str, Any] = {}
+        if what == "answer":
+            given = await self._body(episode, AnswerBody, episode.limits.answer_bytes, scope, receive)
+            await self._job.answer(episode, given.text, given.data)
+            await send_json(send, 200, {"episode": episode.id, "closed": True})
+            return
+        if what == "plan":
+            plan = await self._body(episode, PlanBody, PLAN_BYTES, scope, receive)
+            _check_dependencies(plan)
+        else:
+            words = await self._body(episode, TextBody, TEXT_BYTES, scope, receive)
+        try:
+            if what == "messages":
+                answer = await self._job.say(episode, words.text)
+            elif what == "notes":
+                self._job.note(episode, words.text)
+            else:
+                self._job.plan(episode, plan.steps)
+        except ApiError as error:
+            if error.status == 429:
+                self._job.refused(episode)
+            raise
+        described = episode.describe()
+        await send_json(send, 200, {**answer, "seconds_left": described["seconds_left"], "budget": described["budget"]})
+
+    async def _body(self, episode: Episode, kind: type[BodyT], limit: int, scope: Scope, receive: Receive) -> BodyT:
+        """The request's body; a nonsense one is counted against its episode.
+
+        Raises:
+            ApiError: 413, 422, or what became of the episode while the body came in.
+        """
+        raw = await read_body(scope, receive, limit)
+        try:
+            body = kind.model_validate(pydantic_core.from_json(raw, allow_inf_nan=False))
+        except pydantic.ValidationError as error:
+            self._job.malformed(episode)
+            raise ApiError(422, "invalid_body", _first_finding(error)) from error
+        except ValueError as error:
+            self._job.malformed(episode)
+            raise ApiError(422, "invalid_json", "The body is not valid JSON.") from error
+        self._job.find(episode.id, episode.generation)
+        return body
+
+
+def _first_finding(error: pydantic.ValidationError) -> str:
+    finding = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in finding["loc"]) or "the body"
+    return f"{place}: {finding['msg']}."
+
+
+def _check_dependencies(plan: PlanBody) -> None:
+    """Steps may depend on earlier steps only.
+
+    Raises:
+        ApiError: 422.
+    """
+    for position, step in enumerate(plan.steps):
+        if any(earlier < 0 or earlier >= position for earlier in step.depends_on):
+            raise ApiError(
+                422, "invalid_plan", f"Step {position}: depends_on holds positions of earlier steps, counted from 0."
+            )

@@ -1,0 +1,465 @@
+"""A run job inside its gateway: which episode comes next, which environment serves it, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from gauntlet_runtime.gateway.environment import EnvironmentLink, error_result, visible
+from gauntlet_runtime.gateway.episode import MALFORMED_LIMIT, REFUSED_LIMIT, Episode
+from gauntlet_runtime.gateway.errors import (
+    ApiError,
+    EnvironmentFailed,
+    answered_episode,
+    closed_episode,
+    unknown_episode,
+)
+from gauntlet_runtime.gateway.messages import (
+    AgentClosed,
+    AgentIdle,
+    EnvironmentLost,
+    EpisodeEnded,
+    EpisodeOpened,
+    JobSetup,
+)
+from gauntlet_runtime.jobs import EpisodeSpec
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trajectory import Outcome, PlanStep
+
+DRAIN_SECONDS: Final = 10.0  # how long the end of an episode waits for what its environment is still busy with
+_ORGANIZER: Final = "Its organizer has to look at it."
+_AGAIN: Final = "The environment of this episode failed, so the episode is handed out again."
+
+
+@dataclass
+class Slot:
+    """A place for an environment, and the episode that it serves."""
+
+    number: int
+    link: EnvironmentLink | None = None
+    down: bool = False
+    taken: bool = False
+    episode: Episode | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An episode that is still to be handed out."""
+
+    spec: EpisodeSpec
+    attempt: int = 1
+
+
+class Job:
+    """The state of a run job. Single-threaded: every method runs on the gateway's event loop."""
+
+    def __init__(self, setup: JobSetup, notify: Callable[[BaseModel], None]) -> None:
+        self._setup = setup
+        self._notify = notify
+        self._queue = deque(Waiting(spec) for spec in setup.episodes)
+        self._slots = [Slot(number) for number in range(setup.slots)]
+        self._open: dict[str, Episode] = {}
+        self._over: dict[str, ApiError] = {}
+        self._opening = 0
+        self._changed = asyncio.Event()
+        self._generation: int | None = None
+        self._opened = 0
+        self._asked = False
+        self._overdue = False
+        self._records = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._spawn(self._watch_idleness())
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # The agent's life
+
+    def agent_starting(self, generation: int) -> None:
+        """A new sandbox may open episodes from now on."""
+        self._generation = generation
+        self._opened = 0
+        self._asked = False
+        self._overdue = False
+
+    async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
+        """End what that sandbox left open, and tell when done."""
+        self._generation = None
+        left = [episode for episode in self._open.values() if episode.generation == generation]
+        await asyncio.gather(*(self.end(episode, Outcome.FAILED, failure=failure, message=message) for episode in left))
+        self._notify(AgentClosed(generation=generation, opened=self._opened, asked=self._asked))
+
+    def add(self, episodes: list[EpisodeSpec]) -> None:
+        """Hand out these too."""
+        self._queue.extend(Waiting(spec) for spec in episodes)
+
+    async def _watch_idleness(self) -> None:
+        since = time.monotonic()
+        told: int | None = None
+        while True:
+            await asyncio.sleep(0.2)
+            busy = self._generation is None or self._open or self._opening or not self._queue
+            if busy or told == self._generation:
+                since = time.monotonic()
+            elif time.monotonic() - since > (self._setup.grace_seconds if self._overdue else self._setup.idle_seconds):
+                told = self._generation
+                assert told is not None  # noqa: S101 - busy otherwise
+                self._notify(AgentIdle(generation=told))
+
+    # Environments
+
+    def environment_up(self, number: int, stdin: int, stdout: int) -> None:
+        """A program was started for this place."""
+        slot = self._slots[number]
+        slot.link = EnvironmentLink(stdin, stdout)
+        self._spawn(self._watch_environment(slot, slot.link))
+        self._wake()
+
+    async def _watch_environment(self, slot: Slot, link: EnvironmentLink) -> None:
+        try:
+            await link.tools()
+            await link.ended.wait()
+            reason = "it ended"
+        except EnvironmentFailed as error:
+            reason = str(error)
+        await self._lose(slot, link, reason)
+
+    def environment_down(self, number: int, message: str) -> None:
+        """No program will come for this place any more; without any place left, no episode can run."""
+        self._slots[number].down = True
+        if all(slot.down for slot in self._slots):
+            while self._queue:
+                waiting = self._queue.popleft()
+                self._notify(
+                    EpisodeEnded(
+                        episode=waiting.spec.episode,
+                        outcome=Outcome.FAILED,
+                        failure=FailureCode.ENVIRONMENT_ERROR,
+                        message=message,
+                    )
+                )
+        self._wake()
+
+    async def _lose(self, slot: Slot, link: EnvironmentLink, reason: str) -> None:
+        if slot.link is not link:
+            return
+        slot.link = None
+        link.close()
+        self._notify(EnvironmentLost(slot=slot.number, served=link.served, reason=reason))
+        if slot.episode is not None and not slot.episode.closing:
+            await self._again_or_end(slot.episode)
+
+    async def _again_or_end(self, episode: Episode) -> None:
+        """The environment failed under this episode: once it runs again, then it is the organizer's fault."""
+        if episode.attempt > 1:
+            await self.end(
+                episode,
+                Outcome.FAILED,
+                failure=FailureCode.ENVIRONMENT_ERROR,
+                message=f"The competition's environment failed twice during this episode. {_ORGANIZER}",
+            )
+            return
+        episode.closing = True
+        episode.recorder.discard()
+        self._queue.appendleft(Waiting(episode.spec, attempt=2))
+        self._leave(episode, ApiError(410, "environment_lost", _AGAIN))
+
+    def _leave(self, episode: Episode, answer: ApiError) -> None:
+        """Take a closed episode off the list of open ones; ``answer`` is what its agent hears from now on."""
+        del self._open[episode.id]
+        self._over[episode.id] = answer
+        slot = self._slots[episode.slot]
+        slot.episode = None
+        slot.taken = False
+        episode.finished.set()
+        self._wake()
+
+    # Handing out
+
+    async def open_episode(self, generation: int) -> Episode | None:
+        """The next episode, ready in its environment, or None where none is left.
+
+        Raises:
+            ApiError: 429, as many are open as may be; 410, the asking sandbox is over.
+        """
+        if generation != self._generation:
+            raise ApiError(410, "agent_ended", "This sandbox is over.")
+        self._asked = True
+        if len(self._open) + self._opening >= len(self._slots):
+            raise ApiError(
+                429,
+                "too_many_open_episodes",
+                f"{len(self._slots)} episode(s) of this agent may be open at once. Answer one first.",
+                retry_after=1.0,
+            )
+        self._opening += 1
+        try:
+            while self._queue:
+                slot = await self._take_slot()
+                if slot is None:
+                    return None
+                episode = await self._begin(slot, generation)
+                if episode is not None:
+                    return episode
+        finally:
+            self._opening -= 1
+        return None
+
+    async def _take_slot(self) -> Slot | None:
+        while not all(slot.down for slot in self._slots):
+            for slot in self._slots:
+                if slot.link is not None and not slot.taken:
+                    slot.taken = True
+                    return slot
+            await self._changed.wait()
+        return None
+
+    async def _begin(self, slot: Slot, generation: int) -> Episode | None:
+        """Put the next episode into this environment; None where that did not work and another try may."""
+        link = slot.link
+        if link is None or not self._queue:
+            slot.taken = False
+            return None
+        waiting = self._queue.popleft()
+        try:
+            await link.reset(key=waiting.spec.key, seed=waiting.spec.seed)
+            tools = [str(tool["name"]) for tool in visible(await link.tools())]
+        except EnvironmentFailed as error:
+            slot.taken = False
+            await self._failed_to_begin(waiting, slot, link, str(error))
+            return None
+        if generation != self._generation or slot.link is not link:
+            slot.taken = False
+            self._queue.appendleft(waiting)
+            self._wake()
+            if generation != self._generation:
+                raise ApiError(410, "agent_ended", "This sandbox is over.")
+            return None
+        return self._opened_episode(waiting, slot, link, tools)
+
+    async def _failed_to_begin(self, waiting: Waiting, slot: Slot, link: EnvironmentLink, reason: str) -> None:
+        if not link.served:  # it never ran: that says nothing about this scenario
+            self._queue.appendleft(waiting)
+        elif waiting.attempt == 1:
+            self._queue.appendleft(Waiting(waiting.spec, attempt=2))
+        else:
+            self._notify(
+                EpisodeEnded(
+                    episode=waiting.spec.episode,
+                    outcome=Outcome.FAILED,
+                    failure=FailureCode.ENVIRONMENT_ERROR,
+                    message=f"The competition's environment could not set up this scenario. {_ORGANIZER}",
+                )
+            )
+        await self._lose(slot, link, reason)
+
+    def _opened_episode(self, waiting: Waiting, slot: Slot, link: EnvironmentLink, tools: list[str]) -> Episode:
+        assert self._generation is not None  # noqa: S101 - the caller compared it
+        folder = self._setup.folder / f"{self._records:05d}"
+        self._records += 1
+        spec = waiting.spec
+        episode = Episode(
+            spec,
+            attempt=waiting.attempt,
+            limits=self._setup.limits,
+            link=link,
+            slot=slot.number,
+            generation=self._generation,
+            folder=folder,
+        )
+        episode.recorder.scenario(
+            scenario=spec.scenario, trial=spec.trial, seed=spec.seed, text=spec.text, show=spec.show, tools=tools
+        )
+        slot.episode = episode
+        self._open[episode.id] = episode
+        self._opened += 1
+        self._overdue = False
+        self._notify(EpisodeOpened(episode=spec.episode, attempt=waiting.attempt))
+        self._spawn(self._watch_time(episode))
+        return episode
+
+    async def _watch_time(self, episode: Episode) -> None:
+        while not episode.closing:
+            left = episode.clock.left
+            if left > 0:
+                await asyncio.sleep(max(left, 0.05))
+                continue
+            self._overdue = True
+            seconds = episode.limits.episode_seconds
+            await self.end(
+                episode,
+                Outcome.FAILED,
+                failure=FailureCode.TIME_LIMIT,
+                message=f"The agent gave no answer within the {seconds:g} seconds of an episode.",
+            )
+
+    # What an agent does with an episode
+
+    def open_episodes(self, generation: int) -> list[Episode]:
+        """The episodes that this sandbox has open."""
+        return [e for e in self._open.values() if e.generation == generation and not e.closing]
+
+    def find(self, episode_id: str, generation: int) -> Episode:
+        """The open episode with this id.
+
+        Raises:
+            ApiError: 404, 409 or 410.
+        """
+        episode = self._open.get(episode_id)
+        if episode is None or episode.generation != generation:
+            raise self._over.get(episode_id, unknown_episode())
+        if episode.closing:
+            raise answered_episode() if episode.answered else closed_episode("This episode is being closed.")
+        return episode
+
+    async def call_tool(self, episode: Episode, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Record, forward, record, return the raw MCP result.
+
+        Raises:
+            ApiError: 410, the environment was lost.
+        """
+        refusal = episode.tool_refusal()
+        if refusal is not None:
+            self.refused(episode)
+            return error_result(refusal)
+        episode.actions += 1
+        episode.tool_calls += 1
+        call = episode.recorder.tool_call(tool, arguments, overlaps=episode.busy)
+        begun = time.perf_counter()
+        try:
+            with episode.waiting():
+                if any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
+                    result = await episode.link.call(tool, arguments)
+                else:
+                    result = error_result(f"Unknown tool: {tool}")
+                episode.recorder.tool_result(call, tool=tool, result=result, seconds=time.perf_counter() - begun)
+        except EnvironmentFailed as error:
+            await self._lose(self._slots[episode.slot], episode.link, str(error))
+            raise self._over.get(episode.id, closed_episode("This episode is over.")) from error
+        return result
+
+    async def say(self, episode: Episode, text: str) -> dict[str, Any]:
+        """Say something to the scenario's user.
+
+        Raises:
+            ApiError: 409, there is no user; 429, the turns are used up; 410, the environment was lost.
+        """
+        try:
+            with episode.waiting():
+                if not await episode.link.offers("gauntlet_user"):
+                    raise ApiError(409, "no_user", "Nobody answers in this scenario: solve it with its tools.")
+                episode.admit_message()
+                episode.recorder.agent_message(text)
+                reply, done = await episode.link.say(text)
+                episode.recorder.user_message(reply, done=done)
+        except EnvironmentFailed as error:
+            await self._lose(self._slots[episode.slot], episode.link, str(error))
+            raise self._over.get(episode.id, closed_episode("This episode is over.")) from error
+        return {"reply": reply, "done": done}
+
+    def plan(self, episode: Episode, steps: list[PlanStep]) -> None:
+        """Record the plan."""
+        episode.admit_plan()
+        episode.recorder.plan(steps)
+
+    def note(self, episode: Episode, text: str) -> None:
+        """Record a note."""
+        episode.admit_note()
+        episode.recorder.note(text)
+
+    async def answer(self, episode: Episode, text: str, data: Any | None) -> None:
+        """Record the answer and close the episode.
+
+        Raises:
+            ApiError: 410, the environment was lost before its final state was read.
+        """
+        episode.closing = True
+        episode.answered = True
+        episode.actions += 1
+        episode.recorder.answer(text, data)
+        await self._finish(episode, Outcome.ANSWERED, failure=None, message="")
+        over = self._over[episode.id]
+        if over.code != "already_answered":
+            raise over
+
+    def malformed(self, episode: Episode) -> None:
+        """Count a request that is no MCP or no JSON; too many end this episode and no other."""
+        episode.malformed += 1
+        if episode.malformed > MALFORMED_LIMIT:
+            self._spawn(self._protocol_error(episode, f"more than {MALFORMED_LIMIT} malformed requests"))
+
+    def refused(self, episode: Episode) -> None:
+        """Count a request beyond a limit; too many end this episode and no other."""
+        episode.refused += 1
+        if episode.refused > REFUSED_LIMIT:
+            self._spawn(self._protocol_error(episode, f"more than {REFUSED_LIMIT} requests beyond its limits"))
+
+    async def _protocol_error(self, episode: Episode, what: str) -> None:
+        await self.end(
+            episode,
+            Outcome.FAILED,
+            failure=FailureCode.PROTOCOL_ERROR,
+            message=f"The agent sent {what} in this episode. See the episode API for what it accepts.",
+        )
+
+    # Ends
+
+    async def end(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
+        """Close an episode, once; whoever comes second waits for the first."""
+        if episode.closing:
+            await episode.finished.wait()
+            return
+        episode.closing = True
+        await self._finish(episode, outcome, failure=failure, message=message)
+
+    async def _finish(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
+        seconds = episode.clock.used
+        state, broken = await self._final_state(episode)
+        if broken is not None:
+            await self._lose(self._slots[episode.slot], episode.link, broken)
+            if outcome is Outcome.ANSWERED:  # the state is part of what is scored
+                if episode.attempt == 1:
+                    await self._again_or_end(episode)
+                    return
+                outcome, failure = Outcome.FAILED, FailureCode.ENVIRONMENT_ERROR
+                message = (
+                    "The competition's environment lost its state before it was read. Its organizer has to look at it."
+                )
+        episode.recorder.end(outcome, failure=failure, message=message, seconds=seconds, state=state)
+        self._notify(
+            EpisodeEnded(
+                episode=episode.spec.episode,
+                outcome=outcome,
+                failure=failure,
+                message=message,
+                seconds=seconds,
+                steps=episode.actions,
+                tool_calls=episode.tool_calls,
+                folder=episode.recorder.folder,
+            )
+        )
+        answered = outcome is Outcome.ANSWERED
+        self._leave(episode, answered_episode() if answered else closed_episode(message))
+
+    async def _final_state(self, episode: Episode) -> tuple[Any | None, str | None]:
+        """What gauntlet_state says, and why the environment cannot go on, where it cannot."""
+        if not await episode.quiet(DRAIN_SECONDS):
+            return None, "it was still busy when its episode ended"
+        if self._slots[episode.slot].link is not episode.link and not episode.link.keeps_state():
+            return None, None
+        try:
+            return await episode.link.state(), None
+        except EnvironmentFailed as error:
+            return None, str(error)

@@ -1,0 +1,164 @@
+"""What the run job's supervisor and its gateway tell each other: one JSON datagram a message, descriptors beside it.
+
+The socket is a SOCK_SEQPACKET pair, so a message is never torn and its descriptors belong to it. What does not fit into
+a datagram (the scenarios' texts) goes through a file whose path is in the message.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trajectory import Outcome
+
+MESSAGE_BYTES: Final = 64 << 10
+MESSAGE_DESCRIPTORS: Final = 4
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class JobSetup(_Message):
+    """The file that a gateway reads when its job starts."""
+
+    episodes: list[EpisodeSpec]
+    limits: EpisodeLimits
+    slots: int = Field(ge=1, description="how many environments there are, and so how many episodes may be open")
+    folder: Path = Field(description="where the trajectories are written")
+    idle_seconds: float = Field(description="how long an agent may have no open episode while some are left")
+    grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
+
+
+class Begin(_Message):
+    """Supervisor: here is the job."""
+
+    kind: Literal["begin"] = "begin"
+    setup: Path
+
+
+class EnvironmentUp(_Message):
+    """Supervisor: an environment's program was started; beside it the descriptors of its stdin and stdout."""
+
+    kind: Literal["environment_up"] = "environment_up"
+    slot: int
+
+
+class EnvironmentDown(_Message):
+    """Supervisor: this environment is given up."""
+
+    kind: Literal["environment_down"] = "environment_down"
+    slot: int
+    message: str
+
+
+class AgentStarting(_Message):
+    """Supervisor: a new agent sandbox; beside it the listening TCP socket and the listening unix socket."""
+
+    kind: Literal["agent_starting"] = "agent_starting"
+    generation: int
+
+
+class AgentEnded(_Message):
+    """Supervisor: the sandbox ended; its open episodes end with this failure."""
+
+    kind: Literal["agent_ended"] = "agent_ended"
+    generation: int
+    failure: FailureCode
+    message: str
+
+
+class MoreEpisodes(_Message):
+    """Supervisor: hand out these of the setup file's episodes too."""
+
+    kind: Literal["more_episodes"] = "more_episodes"
+    setup: Path
+
+
+class Ready(_Message):
+    """Gateway: everything is loaded; this is the process to watch."""
+
+    kind: Literal["ready"] = "ready"
+    pid: int
+
+
+class EpisodeOpened(_Message):
+    """Gateway: the agent was given this episode."""
+
+    kind: Literal["episode_opened"] = "episode_opened"
+    episode: str
+    attempt: int
+
+
+class EpisodeEnded(_Message):
+    """Gateway: the record of this episode has its end."""
+
+    kind: Literal["episode_ended"] = "episode_ended"
+    episode: str
+    outcome: Outcome
+    failure: FailureCode | None = None
+    message: str = ""
+    seconds: float = 0.0
+    steps: int = 0
+    tool_calls: int = 0
+    folder: Path | None = None
+
+
+class EnvironmentLost(_Message):
+    """Gateway: this environment died, hung or talked nonsense; a new one is wanted."""
+
+    kind: Literal["environment_lost"] = "environment_lost"
+    slot: int
+    served: bool = Field(description="it had answered the handshake before")
+    reason: str
+
+
+class AgentIdle(_Message):
+    """Gateway: the agent has had no open episode for too long although some are left."""
+
+    kind: Literal["agent_idle"] = "agent_idle"
+    generation: int
+
+
+class AgentClosed(_Message):
+    """Gateway: answers AgentEnded, after every event of that generation."""
+
+    kind: Literal["agent_closed"] = "agent_closed"
+    generation: int
+    opened: int = Field(description="how many episodes that sandbox was given")
+    asked: bool = Field(description="it asked for an episode at least once")
+
+
+Command = Annotated[
+    Begin | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded | MoreEpisodes, Field(discriminator="kind")
+]
+Notice = Annotated[
+    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed, Field(discriminator="kind")
+]
+COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)
+NOTICES: Final[TypeAdapter[Notice]] = TypeAdapter(Notice)
+
+
+def send_message(control: socket.socket, message: BaseModel, descriptors: Sequence[int] = ()) -> None:
+    """Send one message with its descriptors; they stay open here.
+
+    Raises:
+        OSError: the other side is gone.
+    """
+    body = message.model_dump_json().encode()
+    if descriptors:
+        socket.send_fds(control, [body], list(descriptors))
+    else:
+        control.send(body)
+
+
+def receive_message(control: socket.socket) -> tuple[bytes, list[int]]:
+    """The next message's JSON and its descriptors, which are now ours; empty bytes where the other side is gone."""
+    body, descriptors, _, _ = socket.recv_fds(control, MESSAGE_BYTES, MESSAGE_DESCRIPTORS)
+    return body, list(descriptors)

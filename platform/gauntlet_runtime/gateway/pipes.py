@@ -1,0 +1,107 @@
+"""The MCP SDK's message streams over a pair of pipes that somebody else opened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+import mcp_types
+from mcp.shared.message import SessionMessage
+
+LINE_BYTES: Final = 16 << 20  # longest message that an environment may send
+
+_log = logging.getLogger(__name__)
+
+
+class PipeReader:
+    """Reads newline-delimited JSON-RPC; what is not JSON-RPC ends the stream, like the end of the pipe.
+
+    Satisfies `mcp.shared._stream_protocols.ReadStream`. It parses in the task that asks for a message: no task of its
+    own and no queue in between, which the SDK's stdio transport spends a third of a call on.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self.ended = asyncio.Event()
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next message.
+
+        Raises:
+            anyio.EndOfStream: nothing comes any more.
+        """
+        try:
+            line = await self._reader.readline()
+            if line.endswith(b"\n"):
+                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except (ValueError, OSError) as error:  # not JSON-RPC, or a line beyond the limit, or a broken pipe
+            _log.debug("the environment's stream ended: %s", type(error).__name__)
+        self.ended.set()
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """Nothing more will be read."""
+        self.ended.set()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class PipeWriter:
+    """Writes newline-delimited JSON-RPC. Satisfies `mcp.shared._stream_protocols.WriteStream`."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Write one message.
+
+        Raises:
+            anyio.BrokenResourceError: the other side is gone.
+        """
+        try:
+            self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await self._writer.drain()
+        except OSError as error:
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Close the pipe: the program reads its end."""
+        self._writer.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def open_pipes(stdin: int, stdout: int) -> tuple[PipeReader, PipeWriter]:
+    """Take over the descriptors of a program's stdin (to write) and stdout (to read)."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=LINE_BYTES)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", buffering=0))
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(stdin, "wb", buffering=0)
+    )
+    return PipeReader(reader), PipeWriter(asyncio.StreamWriter(transport, protocol, None, loop))

@@ -1,0 +1,121 @@
+"""Installs an agent's own packages: once, offline, in a sandbox of its own, cached by what they were made from."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
+from gauntlet_runtime.jobs import Failure
+from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxSpec
+from gauntlet_runtime.verdicts import limit_hit, limit_sentence
+from gauntlet_scoring.failures import FailureCode
+
+REQUIREMENTS: Final = "requirements.txt"
+WHEELS: Final = "wheels"
+TARGET: Final = "/app/packages"
+INSTALL_LIMITS: Final = Limits(seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30)
+LOG_BYTES: Final = 32 << 10
+
+
+@dataclass(frozen=True)
+class PackagesRefused:
+    """The packages could not be installed: why, and pip's own words."""
+
+    failure: Failure
+    log: str
+
+
+def wants_packages(bundle: Path) -> bool:
+    """Whether an agent bundle asks for packages of its own."""
+    return (bundle / REQUIREMENTS).is_file()
+
+
+def install_packages(
+    bundle: Path, *, sandbox: Sandbox, cache: Path, image: str, owner: str, label: str, limits: Limits = INSTALL_LIMITS
+) -> Path | PackagesRefused:
+    """The folder that holds what the bundle's ``requirements.txt`` names, installed from its ``wheels/``.
+
+    What was installed before from the same files for the same image is used again. Several processes may ask at once:
+    the others wait for the first.
+
+    Raises:
+        SandboxError: the platform failed.
+    """
+    name = _digest(bundle, image_digest=sandbox.image_digest(image))
+    cache.mkdir(parents=True, exist_ok=True)
+    installed = cache / name
+    with (cache / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if installed.is_dir():
+            os.utime(installed)
+            return installed
+        with tempfile.TemporaryDirectory(prefix=".installing-", dir=cache) as making:
+            place = Path(making) / "packages"
+            place.mkdir()
+            refused = _install(
+                bundle, into=place, sandbox=sandbox, image=image, owner=owner, label=label, limits=limits
+            )
+            if refused is not None:
+                return refused
+            for path in (place, *place.rglob("*")):
+                path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
+            place.rename(installed)
+    return installed
+
+
+def _install(
+    bundle: Path, *, into: Path, sandbox: Sandbox, image: str, owner: str, label: str, limits: Limits
+) -> PackagesRefused | None:
+    pip = ["python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+    source = ["--no-index", "--only-binary", ":all:", "--find-links", f"{PROGRAM_FOLDER}/{WHEELS}"]
+    spec = SandboxSpec(
+        image=image,
+        command=[*pip, *source, "--target", TARGET, "-r", f"{PROGRAM_FOLDER}/{REQUIREMENTS}"],
+        label=f"{label}-packages",
+        owner=owner,
+        environment=BARE_ENVIRONMENT,
+        working_directory=PROGRAM_FOLDER,
+        mounts=[Mount(target=PROGRAM_FOLDER, source=bundle), Mount(target=TARGET, writable=True)],
+        limits=limits,
+    )
+    with sandbox.prepare(spec) as run:
+        run.start()
+        verdict = run.wait()
+        if verdict is None or not verdict.ok:
+            code = None if verdict is None else limit_hit(verdict)
+            if verdict is not None and code is not None:
+                said = limit_sentence(code, verdict, subject="Installing the agent's packages", limits=limits)
+            else:
+                said = (
+                    f"The packages in {REQUIREMENTS} could not be installed from {WHEELS}/ without a network. "
+                    "What pip said is in the log; put a wheel of each package and of what it needs into the bundle."
+                )
+            return PackagesRefused(Failure(code=FailureCode.INVALID_BUNDLE, message=said), _log_of(run))
+        collected = run.collect(TARGET, into)
+    if collected.truncated:
+        said = f"The agent's packages take more than {limits.output >> 20} MiB or {limits.output_files} files."
+        return PackagesRefused(Failure(code=FailureCode.INVALID_BUNDLE, message=said), "")
+    return None
+
+
+def _log_of(run: Run) -> str:
+    streams = (run.log_tail(stream, LOG_BYTES).decode(errors="replace") for stream in ("stdout", "stderr"))
+    return "".join(streams)
+
+
+def _digest(bundle: Path, *, image_digest: str) -> str:
+    """Of all that decides what is installed: the image's Python, the requirements, the wheels."""
+    whole = hashlib.sha256(image_digest.encode())
+    wheels = sorted(path for path in (bundle / WHEELS).rglob("*") if path.is_file())
+    for path in (bundle / REQUIREMENTS, *wheels):
+        name = path.relative_to(bundle).as_posix().encode()
+        whole.update(len(name).to_bytes(4, "big") + name)
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()

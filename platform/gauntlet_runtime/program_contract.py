@@ -1,0 +1,214 @@
+"""The Codabench program contract: what a program's folder says, what its command may name, what it leaves behind.
+
+Source: /app/… folders, metadata and outputs of Codabench v1.25; where that is a fault (a NaN score that gives
+"Finished" without a score), the program fails here with a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import ValidationError
+
+from gauntlet_scoring.episode_files import ScenarioRow
+
+METADATA_NAMES: Final = ("metadata.yaml", "metadata")
+SCORING_FOLDERS: Final = {
+    "input": "/app/input",
+    "output": "/app/output",
+    "tmp": "/app/output",
+    "program": "/app/program",
+    "ingestion_program": "/app/program",
+    "hidden": "/app/input/ref",
+    "shared": "/app/shared",
+    "submission_program": "/app/ingested_program",
+    "predictions": "/app/input/res",
+}
+REPORT_BYTES: Final = 8 << 20
+FILE_BYTES: Final = 64 << 20
+_VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(SCORING_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
+
+
+class ProgramFault(Exception):
+    """A program broke its contract; the message is a sentence without the program's own words."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What a scoring program left in its output folder."""
+
+    scores: dict[str, float]
+    scenarios: list[dict[str, Any]] = field(default_factory=list)
+    detailed_results: str | None = None
+    provenance: dict[str, str] = field(default_factory=dict)
+
+
+def command_of(folder: Path) -> str:
+    """The command in a program's metadata.
+
+    Raises:
+        ProgramFault: there is none.
+    """
+    for name in METADATA_NAMES:
+        path = folder / name
+        if path.is_file():
+            return _command_in(path)
+    raise ProgramFault("The program has no metadata.yaml (or metadata) with a command.")
+
+
+def _command_in(path: Path) -> str:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ProgramFault(f"The program's {path.name} is not YAML.") from error
+    command = content.get("command") if isinstance(content, dict) else None
+    if not isinstance(command, str) or not command.strip():
+        raise ProgramFault(f"The program's {path.name} names no command.")
+    return command
+
+
+def arguments_of(command: str, folders: dict[str, str] = SCORING_FOLDERS) -> list[str]:
+    """The words of a command, with ``$input`` and the like replaced. No shell is involved.
+
+    Raises:
+        ProgramFault: its quotes do not match, or it is empty.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ProgramFault("The program's command has a quote without its partner.") from error
+    if not words:
+        raise ProgramFault("The program's command is empty.")
+    return [_VARIABLE.sub(lambda match: folders[match.group(1)], word) for word in words]
+
+
+def read_outputs(folder: Path) -> Outputs:
+    """Read what a scoring program left, as collected from its output folder.
+
+    Raises:
+        ProgramFault: a score is missing or no finite number, or one of the other files breaks its format.
+    """
+    return Outputs(
+        scores=_scores(folder),
+        scenarios=_scenarios(folder / "scenarios.jsonl"),
+        detailed_results=_report(folder),
+        provenance=_provenance(folder / "provenance.json"),
+    )
+
+
+def _scores(folder: Path) -> dict[str, float]:
+    if (folder / "scores.json").is_file():
+        name, found = "scores.json", _json(folder / "scores.json")
+    elif (folder / "scores.txt").is_file():
+        name, found = "scores.txt", _key_values(folder / "scores.txt")
+    else:
+        raise ProgramFault("The program wrote neither scores.json nor scores.txt into /app/output.")
+    if not isinstance(found, dict) or not found:
+        raise ProgramFault(f"{name} must be a flat object of at least one key with its number.")
+    return {_key(key, name): _number(value, f"{name}: {key!s:.80}") for key, value in found.items()}
+
+
+def _key(key: Any, name: str) -> str:
+    if not isinstance(key, str) or not key:
+        raise ProgramFault(f"{name}: every key must be text.")
+    return key
+
+
+def _number(value: Any, place: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProgramFault(f"{place} is {_kind(value)}, not a number.")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ProgramFault(f"{place} is not a finite number.")
+    return number
+
+
+def _kind(value: Any) -> str:
+    names = {bool: "true or false", str: "text", type(None): "null", list: "a list", dict: "an object"}
+    return names.get(type(value), "something else")
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > FILE_BYTES:
+        raise ProgramFault(f"{path.name} is larger than {FILE_BYTES >> 20} MiB.")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ProgramFault(f"{path.name} is not UTF-8.") from error
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ProgramFault(f"{path.name} is not valid JSON.") from error
+
+
+def _key_values(path: Path) -> Any:
+    """scores.txt: YAML lines ``key: value``. YAML 1.1 takes ``1e-3`` for text; Codabench stores it as a number."""
+    try:
+        found = yaml.safe_load(_text(path))
+    except yaml.YAMLError as error:
+        raise ProgramFault(f"{path.name} is not made of `key: value` lines.") from error
+    if not isinstance(found, dict):
+        raise ProgramFault(f"{path.name} is not made of `key: value` lines (mind the space after the colon).")
+    return {key: _number_in(value) for key, value in found.items()}
+
+
+def _number_in(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _scenarios(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"scenarios.jsonl, line {number}"
+        try:
+            row = ScenarioRow.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+            field_name = ".".join(str(part) for part in first["loc"]) or "the line"
+            raise ProgramFault(f"{place}: {field_name} is missing or malformed.") from error
+        for key, value in row.scores.items():
+            _number(value, f"{place}: {key:.80}")
+        rows.append(row.model_dump(mode="json"))
+    return rows
+
+
+def _report(folder: Path) -> str | None:
+    """``detailed_results.html``, else the first HTML file, as Codabench picks it."""
+    named = folder / "detailed_results.html"
+    path = named if named.is_file() else next(iter(sorted(folder.glob("*.html"))), None)
+    if path is None:
+        return None
+    if path.stat().st_size > REPORT_BYTES:
+        raise ProgramFault(f"{path.name} is larger than {REPORT_BYTES >> 20} MiB.")
+    return path.read_bytes().decode("utf-8", errors="replace")
+
+
+def _provenance(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    found = _json(path)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ProgramFault("provenance.json must be a flat object whose values are text.")
+    return {str(key): value for key, value in found.items()}

@@ -1,0 +1,238 @@
+"""Scores an evaluation: runs its scoring programs, each in a sandbox of its own, against the recorded episodes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
+from gauntlet_runtime.folders import ArtifactFolders
+from gauntlet_runtime.jobs import (
+    Failure,
+    LeaseLost,
+    ProgramScores,
+    ScoredEpisode,
+    ScoreResult,
+    ScoreSpec,
+    ScoringProgramSpec,
+)
+from gauntlet_runtime.program_contract import ProgramFault, arguments_of, command_of, read_outputs
+from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxSpec, Verdict
+from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, sandbox_limits
+from gauntlet_scoring.episode_files import EpisodeRow
+from gauntlet_scoring.failures import FailureCode
+
+REFERENCE_FOLDER: Final = "/app/input/ref"
+RESULTS_FOLDER: Final = "/app/input/res"
+OUTPUT_FOLDER: Final = "/app/output"
+SHARED_FOLDER: Final = "/app/shared"
+PROGRAMS_AT_ONCE: Final = 2
+LOG_BYTES: Final = 32 << 10
+_POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one program came to: its scores, or why there are none."""
+
+    scores: ProgramScores | None
+    failure: Failure | None
+    log: str
+    seconds: float
+
+
+def run_score(
+    spec: ScoreSpec,
+    *,
+    sandbox: Sandbox,
+    folder: Path,
+    files: ArtifactFolders,
+    owner: str,
+    label: str,
+    cancelled: threading.Event,
+) -> ScoreResult:
+    """Run every scoring program of ``spec``; the first that fails, in their order, fails the job.
+
+    Args:
+        folder: an empty private folder on this host
+        owner: see `SandboxSpec.owner`
+        label: names this job's sandboxes
+        cancelled: when set, everything is killed at once
+
+    Raises:
+        LeaseLost: ``cancelled`` was set.
+        SandboxError: the platform failed; the job is to be tried again.
+    """
+    scoring = _Scoring(
+        spec,
+        sandbox=sandbox,
+        folder=folder,
+        files=files,
+        owner=owner,
+        label=label,
+        cancelled=cancelled,
+    )
+    return scoring.run()
+
+
+class _Scoring:
+    def __init__(
+        self,
+        spec: ScoreSpec,
+        *,
+        sandbox: Sandbox,
+        folder: Path,
+        files: ArtifactFolders,
+        owner: str,
+        label: str,
+        cancelled: threading.Event,
+    ) -> None:
+        self._spec = spec
+        self._sandbox = sandbox
+        self._folder = folder
+        self._files = files
+        self._owner = owner
+        self._label = label
+        self._cancelled = cancelled
+        self._limits = sandbox_limits(spec.limits)
+
+    def run(self) -> ScoreResult:
+        self._image_digest = self._sandbox.image_digest(self._spec.image)
+        self._reference = self._files.folder(self._spec.reference)
+        self._results = self._folder / "res"
+        lay_out_episodes(self._spec.episodes, into=self._results, files=self._files)
+        with ThreadPoolExecutor(max_workers=PROGRAMS_AT_ONCE) as pool:
+            outcomes = list(pool.map(self._score, self._spec.programs))
+        return ScoreResult(
+            programs=[outcome.scores for outcome in outcomes if outcome.scores is not None],
+            failure=next((outcome.failure for outcome in outcomes if outcome.failure is not None), None),
+            log="".join(outcome.log for outcome in outcomes),
+            scorer_seconds=sum(outcome.seconds for outcome in outcomes),
+        )
+
+    def _score(self, program: ScoringProgramSpec) -> Scored:
+        source = self._files.folder(program.program)
+        try:
+            arguments = arguments_of(program.command or command_of(source))
+        except ProgramFault as fault:
+            return _failed(str(fault), log="", seconds=0.0)
+        begun = time.monotonic()
+        with self._sandbox.prepare(self._sandbox_spec(program, source=source, arguments=arguments)) as run:
+            run.start()
+            verdict = self._wait(run)
+            log = _log_of(run, program.key)
+            broken = self._broken(verdict)
+            outputs = self._folder / f"output-{program.key}"
+            outputs.mkdir()
+            if broken is None:
+                run.collect(OUTPUT_FOLDER, outputs)
+        seconds = time.monotonic() - begun
+        if broken is not None:
+            return _failed(broken, log=log, seconds=seconds)
+        return self._read(program, outputs, log=log, seconds=seconds)
+
+    def _sandbox_spec(self, program: ScoringProgramSpec, *, source: Path, arguments: list[str]) -> SandboxSpec:
+        return SandboxSpec(
+            image=self._spec.image,
+            command=arguments,
+            label=f"{self._label}-score-{program.key}",
+            owner=self._owner,
+            environment=BARE_ENVIRONMENT,
+            working_directory=PROGRAM_FOLDER,
+            mounts=[
+                Mount(target=PROGRAM_FOLDER, source=source, writable=True),
+                Mount(target=REFERENCE_FOLDER, source=self._reference),
+                Mount(target=RESULTS_FOLDER, source=self._results),
+                Mount(target=OUTPUT_FOLDER, writable=True),
+                Mount(target=SHARED_FOLDER, writable=True),
+            ],
+            limits=self._limits,
+        )
+
+    def _wait(self, run: Run) -> Verdict:
+        while True:
+            if self._cancelled.is_set():
+                run.kill()
+                raise LeaseLost
+            verdict = run.wait(timeout=_POLL_SECONDS)
+            if verdict is not None:
+                return verdict
+
+    def _broken(self, verdict: Verdict) -> str | None:
+        """Why there is no point in reading the scores, as a sentence."""
+        code = limit_hit(verdict)
+        if code is not None:
+            return limit_sentence(code, verdict, subject="The scoring program", limits=self._limits)
+        if not verdict.ok:
+            return f"The scoring program {how_it_ended(verdict)}. Its output is in the log."
+        return None
+
+    def _read(self, program: ScoringProgramSpec, outputs: Path, *, log: str, seconds: float) -> Scored:
+        try:
+            found = read_outputs(outputs)
+        except ProgramFault as fault:
+            return _failed(str(fault), log=log, seconds=seconds)
+        scores = ProgramScores(
+            key=program.key,
+            scores=found.scores,
+            scenarios=found.scenarios,
+            detailed_results=found.detailed_results,
+            provenance={
+                **found.provenance,
+                "program.digest": program.program.digest,
+                "reference.digest": self._spec.reference.digest,
+                "image.digest": self._image_digest,
+                "sandbox": self._sandbox.name,
+            },
+            seconds=seconds,
+            log=log,
+        )
+        return Scored(scores=scores, failure=None, log=log, seconds=seconds)
+
+
+def _failed(message: str, *, log: str, seconds: float) -> Scored:
+    failure = Failure(code=FailureCode.SCORING_ERROR, message=message)
+    return Scored(scores=None, failure=failure, log=log, seconds=seconds)
+
+
+def _log_of(run: Run, key: str) -> str:
+    parts = []
+    for stream in ("stdout", "stderr"):
+        tail = run.log_tail(stream, LOG_BYTES).decode(errors="replace").strip("\n")
+        if tail:
+            parts.append(f"----- {key}: {stream} -----\n{tail}\n")
+    return "".join(parts)
+
+
+def lay_out_episodes(episodes: list[ScoredEpisode], *, into: Path, files: ArtifactFolders) -> None:
+    """Write the folder that scoring programs read; see `gauntlet_scoring.episode_files`."""
+    trajectories = into / "trajectories"
+    blobs = trajectories / "blobs"
+    blobs.mkdir(parents=True)
+    rows: list[str] = []
+    for episode in episodes:
+        place = None
+        if episode.trajectory is not None:
+            recorded = files.folder(episode.trajectory)
+            place = f"trajectories/{episode.episode}.jsonl"
+            shutil.copyfile(recorded / "trajectory.jsonl", into / place)
+            for blob in (recorded / "blobs").glob("*"):
+                shutil.copyfile(blob, blobs / blob.name)
+        row = EpisodeRow(
+            episode=episode.episode,
+            scenario=episode.key,
+            trial=episode.trial,
+            outcome=episode.outcome,
+            failure=episode.failure,
+            seconds=episode.seconds,
+            trajectory=place,
+        )
+        rows.append(row.model_dump_json() + "\n")
+    (into / "episodes.jsonl").write_text("".join(rows), encoding="utf-8")
+    for path in (into, *into.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)

@@ -1,0 +1,256 @@
+"""Control groups: limits that the kernel enforces, and the counters that a verdict comes from. Version 1 and 2.
+
+A run's group lies under a parent of ours, named "gauntlet", below the group that this process is in, so that limits on
+the worker hold for its sandboxes too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gauntlet_runtime.sandbox.interface import Limits, SandboxGone
+
+ROOT = Path("/sys/fs/cgroup")
+OURS = "gauntlet"
+_CPU_PERIOD = 100_000  # microseconds, the kernel's default
+_OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
+_REMOVAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters:
+    """What the kernel counted for one run. None: this host does not count it."""
+
+    oom_kills: int = 0
+    process_limit_hits: int = 0
+    memory_peak: int | None = None
+    cpu_seconds: float | None = None
+
+
+class Hierarchy(ABC):
+    """Where this process may make groups. One for the whole host, or one for each controller."""
+
+    controllers: frozenset[str]  # of "memory", "pids" and "cpu", those that can be used
+
+    @abstractmethod
+    def folders(self, run: str) -> list[Path]:
+        """The folders that make up the group of a run."""
+
+    @abstractmethod
+    def make(self, run: str, limits: Limits) -> None:
+        """Make the group and set its limits."""
+
+    @abstractmethod
+    def counters(self, run: str) -> Counters:
+        """Read the counters.
+
+        Raises:
+            SandboxGone: the group is not there any more.
+        """
+
+    def add(self, run: str, pid: int) -> None:
+        """Move a process into the group; its later children follow."""
+        for folder in self.folders(run):
+            (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
+
+    def remove(self, run: str) -> None:
+        """Kill what is left in the group and remove it."""
+        for folder in self.folders(run):
+            remove_group(folder)
+
+
+def remove_group(folder: Path) -> None:
+    """Kill every process of the group, again and again until it is empty, and remove it. Missing is fine.
+
+    Raises:
+        OSError: it could not be emptied.
+    """
+    end = time.monotonic() + _REMOVAL_SECONDS
+    while True:
+        try:
+            folder.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            # A process that was killed leaves the group some milliseconds later.
+            if error.errno not in (errno.EBUSY, errno.ENOTEMPTY) or time.monotonic() > end:
+                raise
+        for pid in processes_of(folder):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.002)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes of a group."""
+    try:
+        return [int(word) for word in (folder / "cgroup.procs").read_text(encoding="ascii").split()]
+    except FileNotFoundError:
+        return []
+
+
+def _write(path: Path, value: int | str) -> None:
+    path.write_text(str(value), encoding="ascii")
+
+
+def _keyed(path: Path) -> Mapping[str, int]:
+    """A file of "name number" lines."""
+    lines = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+    return {words[0]: int(words[1]) for words in lines if len(words) == 2}
+
+
+class HierarchyV1(Hierarchy):
+    """cgroup v1: a tree for each controller."""
+
+    def __init__(self, parents: Mapping[str, Path]) -> None:
+        self._parents = parents  # controller -> our parent group in its tree
+        self.controllers = frozenset(parents) & {"memory", "pids", "cpu"}
+
+    def folders(self, run: str) -> list[Path]:
+        # Two controllers can share a tree (cpu,cpuacct).
+        return list(dict.fromkeys(parent / run for parent in self._parents.values()))
+
+    def make(self, run: str, limits: Limits) -> None:
+        for folder in self.folders(run):
+            folder.mkdir(parents=True)
+        if "memory" in self._parents:
+            memory = self._parents["memory"] / run
+            _write(memory / "memory.limit_in_bytes", limits.memory)
+            with_swap = memory / "memory.memsw.limit_in_bytes"
+            if with_swap.exists():
+                _write(with_swap, limits.memory)
+        if "pids" in self._parents:
+            _write(self._parents["pids"] / run / "pids.max", limits.processes + _OWN_PROCESSES)
+        if "cpu" in self._parents:
+            cpu = self._parents["cpu"] / run
+            _write(cpu / "cpu.cfs_period_us", _CPU_PERIOD)
+            _write(cpu / "cpu.cfs_quota_us", int(limits.cpus * _CPU_PERIOD))
+
+    def counters(self, run: str) -> Counters:
+        oom_kills, hits, peak, cpu_seconds = 0, 0, None, None
+        try:
+            if "memory" in self._parents:
+                memory = self._parents["memory"] / run
+                # memory.failcnt is no measure: it stays 0 where the limit with swap is the one that is hit.
+                oom_kills = _keyed(memory / "memory.oom_control")["oom_kill"]
+                peak = int((memory / "memory.max_usage_in_bytes").read_text(encoding="ascii"))
+            if "pids" in self._parents:
+                hits = _keyed(self._parents["pids"] / run / "pids.events")["max"]
+            if "cpuacct" in self._parents:
+                usage = (self._parents["cpuacct"] / run / "cpuacct.usage").read_text(encoding="ascii")
+                cpu_seconds = int(usage) / 1e9
+        except FileNotFoundError as error:
+            raise SandboxGone(f"the control group of {run} disappeared") from error
+        return Counters(oom_kills=oom_kills, process_limit_hits=hits, memory_peak=peak, cpu_seconds=cpu_seconds)
+
+
+class HierarchyV2(Hierarchy):
+    """cgroup v2: one tree for everything."""
+
+    def __init__(self, parent: Path, controllers: frozenset[str]) -> None:
+        self._parent = parent
+        self.controllers = controllers
+
+    def folders(self, run: str) -> list[Path]:
+        return [self._parent / run]
+
+    def make(self, run: str, limits: Limits) -> None:
+        folder = self._parent / run
+        folder.mkdir()
+        if "memory" in self.controllers:
+            _write(folder / "memory.max", limits.memory)
+            if (folder / "memory.swap.max").exists():
+                _write(folder / "memory.swap.max", 0)
+        if "pids" in self.controllers:
+            _write(folder / "pids.max", limits.processes + _OWN_PROCESSES)
+        if "cpu" in self.controllers:
+            _write(folder / "cpu.max", f"{int(limits.cpus * _CPU_PERIOD)} {_CPU_PERIOD}")
+
+    def counters(self, run: str) -> Counters:
+        folder = self._parent / run
+        oom_kills, hits, peak = 0, 0, None
+        try:
+            if "memory" in self.controllers:
+                oom_kills = _keyed(folder / "memory.events")["oom_kill"]
+                if (folder / "memory.peak").exists():  # since Linux 5.19
+                    peak = int((folder / "memory.peak").read_text(encoding="ascii"))
+            if "pids" in self.controllers:
+                hits = _keyed(folder / "pids.events")["max"]
+            cpu_seconds = _keyed(folder / "cpu.stat")["usage_usec"] / 1e6
+        except FileNotFoundError as error:
+            raise SandboxGone(f"the control group of {run} disappeared") from error
+        return Counters(oom_kills=oom_kills, process_limit_hits=hits, memory_peak=peak, cpu_seconds=cpu_seconds)
+
+
+def find_hierarchy(root: Path = ROOT, own: Path = Path("/proc/self/cgroup")) -> Hierarchy | None:
+    """The place for this process's groups, made ready; None where it may make none."""
+    groups = _own_groups(own.read_text(encoding="ascii"))
+    parents: dict[str, Path] = {}
+    for controller in ("memory", "pids", "cpu", "cpuacct"):
+        if controller in groups:
+            parent = _ready_v1(root, controller, groups[controller])
+            if parent is not None:
+                parents[controller] = parent
+    if parents:
+        return HierarchyV1(parents)
+    if "" in groups and (root / "cgroup.controllers").exists():
+        return _ready_v2(root, groups[""])
+    return None
+
+
+def _own_groups(text: str) -> dict[str, str]:
+    """Controller -> path of our group in its tree; "" is version 2."""
+    groups = {}
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+def _ready_v1(root: Path, controller: str, path: str) -> Path | None:
+    parent = root / controller / path.lstrip("/") / OURS
+    try:
+        parent.mkdir(exist_ok=True)
+    except OSError:
+        return None
+    return parent if os.access(parent, os.W_OK) else None
+
+
+_WANTED: Sequence[str] = ("memory", "pids", "cpu")
+
+
+def _ready_v2(root: Path, path: str) -> Hierarchy | None:
+    """Make the parent group and let the controllers through to it.
+
+    A group that has processes cannot pass controllers on (except the root), so as a plain user, whose own group was
+    delegated to it, we move our processes into a leaf beside the parent. Root makes its parent at the top, as Docker
+    does.
+    """
+    above = root if os.geteuid() == 0 else root / path.lstrip("/")
+    parent = above / OURS
+    try:
+        parent.mkdir(exist_ok=True)
+        if above != root:
+            leaf = above / "worker"
+            leaf.mkdir(exist_ok=True)
+            for pid in processes_of(above):
+                _write(leaf / "cgroup.procs", pid)
+        for folder in (above, parent):
+            available = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
+            for controller in _WANTED:
+                if controller in available:
+                    _write(folder / "cgroup.subtree_control", f"+{controller}")
+    except OSError:
+        return None
+    return HierarchyV2(parent, frozenset((parent / "cgroup.subtree_control").read_text(encoding="ascii").split()))

@@ -1,0 +1,240 @@
+"""The system calls that no sandboxed program makes: one table, from which both backends' filters are made.
+
+bubblewrap takes a compiled filter (classic BPF, seccomp(2)); Docker takes a JSON profile. Numbers: Linux
+arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+"""
+
+from __future__ import annotations
+
+import errno
+import platform
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A machine that a filter can be made for."""
+
+    audit: int  # AUDIT_ARCH_*: what seccomp_data.arch holds
+    docker: str
+    column: int  # in _DENIED
+
+
+ARCHITECTURES: Mapping[str, Architecture] = {
+    "x86_64": Architecture(0xC000003E, "SCMP_ARCH_X86_64", 0),
+    "aarch64": Architecture(0xC00000B7, "SCMP_ARCH_AARCH64", 1),
+}
+
+# Name: number on x86_64, on aarch64 (None: it has no such call). All are answered with EPERM.
+DENIED: Mapping[str, tuple[int | None, int | None]] = {
+    # namespaces and mounts
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "statmount": (457, 457),
+    "listmount": (458, 458),
+    "open_tree_attr": (467, 467),
+    # keyring
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # the kernel's own programs and probes
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "fanotify_init": (300, 262),
+    # other processes
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    # modules, boot, power
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "create_module": (174, None),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    # the host's clock, swap, quotas, accounting, log
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "acct": (163, 89),
+    "syslog": (103, 116),
+    "vhangup": (153, 58),
+    # files by handle reach around mounts
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    # hardware and relics
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "uselib": (134, None),
+    "ustat": (136, None),
+    "sysfs": (139, None),
+    "_sysctl": (156, None),
+    "lookup_dcookie": (212, 18),
+    "nfsservctl": (180, 42),
+}
+
+# clone(2) is how programs fork; only its flags that make a namespace are refused.
+CLONE = (56, 220)
+NAMESPACE_FLAGS: Mapping[str, int] = {
+    "CLONE_NEWNS": 0x00020000,
+    "CLONE_NEWCGROUP": 0x02000000,
+    "CLONE_NEWUTS": 0x04000000,
+    "CLONE_NEWIPC": 0x08000000,
+    "CLONE_NEWUSER": 0x10000000,
+    "CLONE_NEWPID": 0x20000000,
+    "CLONE_NEWNET": 0x40000000,
+}
+# clone3(2) hides its flags behind a pointer. ENOSYS makes every C library fall back to clone.
+CLONE3 = 435
+
+# socket(2): a namespace does not hold back vsock, and the kernel's crypto and packet sockets are attack surface.
+SOCKET = (41, 198)
+SOCKET_FAMILIES: Mapping[str, int] = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+
+# ioctl(2): pushing characters into a terminal that somebody else reads.
+IOCTL = (16, 29)
+DENIED_IOCTLS: Mapping[str, int] = {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C}
+
+_X32_BIT = 0x40000000
+
+_LD_W_ABS = 0x20
+_JEQ = 0x15
+_JGE = 0x35
+_JSET = 0x45
+_RET = 0x06
+
+_OFFSET_NR = 0
+_OFFSET_ARCH = 4
+_OFFSET_ARG0 = 16  # the low half of a 64-bit argument on a little-endian machine; the kernel uses no more of an int
+_OFFSET_ARG1 = 24
+
+_ALLOW = 0x7FFF0000
+_KILL_PROCESS = 0x80000000
+
+
+def _errno(number: int) -> int:
+    return 0x00050000 | number
+
+
+_Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant
+
+
+def _load(offset: int) -> _Instruction:
+    return (_LD_W_ABS, 0, 0, offset)
+
+
+def _give(verdict: int) -> _Instruction:
+    return (_RET, 0, 0, verdict)
+
+
+def this_architecture() -> str:
+    """This host's name in :data:`ARCHITECTURES`.
+
+    Raises:
+        KeyError: no filter can be made for it.
+    """
+    machine = platform.machine()
+    if machine not in ARCHITECTURES:
+        raise KeyError(f"no seccomp filter for {machine}")
+    return machine
+
+
+def denied_numbers(machine: str) -> list[int]:
+    """The numbers of the calls that are refused whatever their arguments."""
+    column = ARCHITECTURES[machine].column
+    numbers = (pair[column] for pair in DENIED.values())
+    return sorted(number for number in numbers if number is not None)
+
+
+def bpf(machine: str) -> bytes:
+    """The filter as an array of `struct sock_filter`, for seccomp(2) and `bwrap --seccomp`."""
+    column = ARCHITECTURES[machine].column
+    program: list[_Instruction] = [
+        _load(_OFFSET_ARCH),
+        (_JEQ, 1, 0, ARCHITECTURES[machine].audit),
+        _give(_KILL_PROCESS),  # a 32-bit program: its numbers mean other calls
+        _load(_OFFSET_NR),
+        (_JGE, 0, 1, _X32_BIT),
+        _give(_errno(errno.ENOSYS)),
+        (_JEQ, 0, 1, CLONE3),
+        _give(_errno(errno.ENOSYS)),
+    ]
+    for number in denied_numbers(machine):
+        program += [(_JEQ, 0, 1, number), _give(_errno(errno.EPERM))]
+    flags = 0
+    for flag in NAMESPACE_FLAGS.values():
+        flags |= flag
+    program += _when(CLONE[column], [_load(_OFFSET_ARG0), (_JSET, 0, 1, flags), _give(_errno(errno.EPERM))])
+    families: list[_Instruction] = [_load(_OFFSET_ARG0)]
+    for family in SOCKET_FAMILIES.values():
+        families += [(_JEQ, 0, 1, family), _give(_ALLOW)]
+    program += _when(SOCKET[column], [*families, _give(_errno(errno.EAFNOSUPPORT))])
+    requests: list[_Instruction] = [_load(_OFFSET_ARG1)]
+    for request in DENIED_IOCTLS.values():
+        requests += [(_JEQ, 0, 1, request), _give(_errno(errno.EPERM))]
+    program += _when(IOCTL[column], requests)
+    program.append(_give(_ALLOW))
+    return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def _when(number: int, block: list[_Instruction]) -> list[_Instruction]:
+    """Run ``block`` for one call; it ends by allowing it."""
+    block = [*block, _give(_ALLOW)]
+    return [(_JEQ, 0, len(block), number), *block]
+
+
+def docker_profile() -> dict[str, Any]:
+    """The same rules as Docker's JSON."""
+    rules: list[dict[str, Any]] = [_rule(sorted(DENIED), errno.EPERM), _rule(["clone3"], errno.ENOSYS)]
+    for flag in NAMESPACE_FLAGS.values():
+        rules.append(_rule(["clone"], errno.EPERM, index=0, op="SCMP_CMP_MASKED_EQ", value=flag, second=flag))
+    allowed = set(SOCKET_FAMILIES.values())
+    for family in range(max(allowed)):
+        if family not in allowed:
+            rules.append(_rule(["socket"], errno.EAFNOSUPPORT, index=0, op="SCMP_CMP_EQ", value=family))
+    rules.append(_rule(["socket"], errno.EAFNOSUPPORT, index=0, op="SCMP_CMP_GT", value=max(allowed)))
+    for request in DENIED_IOCTLS.values():
+        rules.append(_rule(["ioctl"], errno.EPERM, index=1, op="SCMP_CMP_MASKED_EQ", value=0xFFFFFFFF, second=request))
+    return {
+        "defaultAction": "SCMP_ACT_ALLOW",
+        # Without sub-architectures: a 32-bit program is killed, as above.
+        "architectures": [architecture.docker for architecture in ARCHITECTURES.values()],
+        "syscalls": rules,
+    }
+
+
+def _rule(
+    names: list[str], number: int, *, index: int | None = None, op: str = "", value: int = 0, second: int = 0
+) -> dict[str, Any]:
+    rule: dict[str, Any] = {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": int(number)}
+    if index is not None:
+        rule["args"] = [{"index": index, "value": value, "valueTwo": second, "op": op}]
+    return rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.specs import build_spec
 from gauntlet.storage.models import Artifact as StoredArtifact
 from gauntlet.storage.models import Form
-from gauntlet.storage.services import copy_to, store, store_bytes
+from gauntlet.storage.services import copy_to, store
 from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, RunResult, ScoreResult
 
 
@@ -60,7 +61,7 @@ class DatabaseJobSource(JobSource):
             collecting.finish_run(job=job, token=token, stored=stored)
             return
         reports = {
-            program.key: store_bytes(program.detailed_results.encode(), form=Form.FILE)
+            program.key: store(io.BytesIO(program.detailed_results.encode()), form=Form.FILE)
             for program in result.programs
             if program.detailed_results
         }

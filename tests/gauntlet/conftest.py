@@ -1,0 +1,181 @@
+"""Rows that the apps' tests share: a competition with a phase, a task with scenarios, a board; participants.
+
+Models are imported inside the fixtures: pytest loads this file before it has set Django up.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from gauntlet.accounts.models import User
+    from gauntlet.competitions.models import Competition, Phase
+    from gauntlet.storage.models import Artifact
+    from gauntlet.submissions.models import Submission
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def own_storage(settings: Any, tmp_path: Path) -> None:
+    """Artifacts and uploads of a test go to a folder of its own."""
+    uploads = tmp_path / "uploads"
+    uploads.mkdir()
+    settings.FILE_UPLOAD_TEMP_DIR = str(uploads)
+    settings.STORAGES = {
+        **settings.STORAGES,
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": str(tmp_path / "artifacts")},
+        },
+    }
+
+
+@pytest.fixture
+def numbers() -> Iterator[int]:
+    """Numbers that make names unique within a test."""
+    return count(1)
+
+
+@pytest.fixture
+def make_user(db: None, numbers: Iterator[int]) -> Callable[..., User]:
+    """Make a person."""
+
+    from gauntlet.accounts.models import User
+
+    def make(username: str = "", **fields: Any) -> User:
+        username = username or f"user{next(numbers)}"
+        return User.objects.create_user(username, f"{username}@example.org", "a long pass phrase", **fields)
+
+    return make
+
+
+@pytest.fixture
+def make_artifact(db: None, numbers: Iterator[int]) -> Callable[..., Artifact]:
+    """Keep some bytes."""
+
+    from gauntlet.storage.services import store
+
+    def make(content: bytes | None = None, form: str = "file") -> Artifact:
+        return store(io.BytesIO(content if content is not None else b"%d" % next(numbers)), form=form)
+
+    return make
+
+
+@pytest.fixture
+def make_phase(make_user: Callable[..., User], make_artifact: Callable[..., Artifact], numbers: Iterator[int]) -> Any:
+    """Make a published competition with one open phase, one task with scenarios, and a board with two columns.
+
+    Columns: ``score`` (primary, from rubric.score, higher is better) and ``steps`` (from episodes.steps, lower is).
+    """
+
+    from gauntlet.competitions.models import (
+        Column,
+        Competition,
+        Leaderboard,
+        Phase,
+        Scenario,
+        Task,
+        TaskScoringProgram,
+    )
+
+    def make(
+        *, scenarios: int = 3, public: bool = False, competition: Competition | None = None, **fields: Any
+    ) -> Phase:
+        number = next(numbers)
+        if competition is None:
+            competition = Competition.objects.create(
+                slug=f"competition{number}",
+                title=f"Competition {number}",
+                organizer=make_user(),
+                terms="Be fair.",
+                registration_auto_approve=True,
+                published=True,
+            )
+        task = Task.objects.create(
+            competition=competition,
+            index=number,
+            name=f"Task {number}",
+            environment=make_artifact(form="zip"),
+            environment_command=["python", "server.py"],
+            reference_data=make_artifact(form="zip"),
+            hidden=not public,
+        )
+        TaskScoringProgram.objects.create(task=task, index=0, key="rubric", program=make_artifact(form="zip"))
+        Scenario.objects.bulk_create(
+            Scenario(
+                task=task,
+                index=index,
+                key=f"key-{index}",
+                opaque_id=f"opaque-{number}-{index}",
+                text=f"Question {number}.{index}?",
+                category="Data Query",
+                public=public,
+            )
+            for index in range(scenarios)
+        )
+        phase = Phase.objects.create(
+            **{"competition": competition, "index": number, "name": f"Phase {number}", "start": LONG_AGO, **fields}
+        )
+        phase.tasks.add(task)
+        if not competition.leaderboards.exists():
+            board = Leaderboard.objects.create(competition=competition, key="results", title="Results")
+            Column.objects.create(
+                leaderboard=board,
+                index=0,
+                key="score",
+                title="Score",
+                precision=3,
+                primary=True,
+                source="rubric.score",
+                interval="bootstrap",
+                low=0.0,
+                high=1.0,
+            )
+            Column.objects.create(
+                leaderboard=board, index=1, key="steps", title="Steps", sorting="asc", source="episodes.steps"
+            )
+        return phase
+
+    return make
+
+
+@pytest.fixture
+def make_submission(make_user: Callable[..., User], make_artifact: Callable[..., Artifact]) -> Any:
+    """Make a submission of a participant of the phase's competition, accepted unless said otherwise."""
+
+    from django.utils import timezone
+
+    from gauntlet.competitions.models import Participation
+    from gauntlet.submissions.models import Submission
+
+    def make(phase: Phase, participant: User | None = None, **fields: Any) -> Submission:
+        participant = participant or make_user()
+        Participation.objects.get_or_create(
+            competition=phase.competition,
+            user=participant,
+            defaults={"state": "approved", "terms_accepted_at": timezone.now()},
+        )
+        return Submission.objects.create(
+            **{
+                "phase": phase,
+                "participant": participant,
+                "name": "agent",
+                "file_name": "agent.zip",
+                "bundle": make_artifact(form="zip"),
+                "agent_bundle": make_artifact(form="zip"),
+                "agent": {"name": "agent", "command": ["python", "agent.py"]},
+                "state": "accepted",
+                "checked_at": timezone.now(),
+                **fields,
+            }
+        )
+
+    return make

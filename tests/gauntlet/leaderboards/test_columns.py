@@ -1,0 +1,61 @@
+"""From scores to column values."""
+
+import pytest
+
+from gauntlet.competitions.models import Column
+from gauntlet.leaderboards.columns import TaskScores, Value, column_values
+from gauntlet_scoring.statistics import bootstrap_interval
+
+
+def column(**fields: object) -> Column:
+    return Column(**{"index": 0, "key": "c", "title": "C", "source": "rubric.score", "over": "mean", **fields})
+
+
+def scenarios(*values: float) -> TaskScores:
+    return TaskScores(
+        aggregates={}, scenarios={"rubric.score": [(f"s{number}", value) for number, value in enumerate(values)]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("over", "expected"), [("mean", 0.5), ("sum", 1.5), ("min", 0.0), ("max", 1.0)], ids=["mean", "sum", "min", "max"]
+)
+def test_scenarios_of_all_tasks_are_combined_as_the_column_says(over: str, expected: float) -> None:
+    values = column_values([column(over=over)], [scenarios(0.0, 1.0), scenarios(0.5)])
+    assert values == {"c": Value(value=expected)}
+
+
+def test_an_interval_is_the_bootstrap_over_scenarios() -> None:
+    values = column_values([column(interval="bootstrap")], [scenarios(0.0, 1.0, 0.5, 0.5)])
+    interval = bootstrap_interval([0.0, 1.0, 0.5, 0.5])
+    assert (values["c"].low, values["c"].high) == (interval.low, interval.high)
+    assert interval.low < 0.5 < interval.high
+
+
+def test_scenarios_of_the_same_id_in_two_tasks_are_not_one_cluster() -> None:
+    apart = column_values([column(interval="bootstrap")], [scenarios(0.0), scenarios(1.0)])["c"]
+    assert (apart.low, apart.high) == (0.0, 1.0)
+
+
+def test_aggregates_are_combined_over_tasks_where_a_program_gives_no_scenarios() -> None:
+    tasks = [TaskScores(aggregates={"rubric.score": 0.2}), TaskScores(aggregates={"rubric.score": 0.6})]
+    assert column_values([column()], tasks)["c"].value == pytest.approx(0.4)
+
+
+def test_a_task_without_the_score_leaves_the_column_empty() -> None:
+    assert column_values([column()], [TaskScores(aggregates={"rubric.score": 0.2}), TaskScores(aggregates={})]) == {}
+
+
+def test_a_bare_key_fits_any_programs_score_of_that_name() -> None:
+    assert column_values([column(source="accuracy")], [TaskScores(aggregates={"main.accuracy": 3.0})])["c"].value == 3.0
+
+
+def test_a_computed_column_combines_others_and_is_empty_when_one_is() -> None:
+    columns = [
+        column(index=0, key="a", source="p.a"),
+        column(index=1, key="b", source="p.b"),
+        column(index=2, key="both", computation="avg", computation_indexes=[0, 1]),
+    ]
+    full = column_values(columns, [TaskScores(aggregates={"p.a": 1.0, "p.b": 2.0})])
+    assert full["both"].value == 1.5
+    assert "both" not in column_values(columns, [TaskScores(aggregates={"p.a": 1.0})])

@@ -82,10 +82,20 @@ def _expression(pattern: str) -> str:
             parts.append("[^/]")
             position += 1
         elif found := re.match(r"\[!?\]?[^\]]*\]", rest):
-            inner = found[0][1:-1].replace("\\", r"\\")
-            parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
+            parts.append(_character_class(found[0]))
             position += len(found[0])
         else:
             parts.append(re.escape(rest[0]))
             position += 1
     return "".join(parts)
+
+
+def _character_class(text: str) -> str:
+    """Translate ``[...]``; one that means nothing, such as ``[z-a]``, stands for itself."""
+    inner = re.sub(r"([\\\[\]&~|^])", r"\\\1", text[1:-1])
+    made = f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
+    try:
+        re.compile(made)
+    except re.error:
+        return re.escape(text)
+    return made

@@ -1,0 +1,183 @@
+"""`gauntlet test`: the agent on this machine, in the platform's own sandbox and with its gateway.
+
+gauntlet-runtime is imported here and nowhere else in this distribution: whoever only submits does not need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gauntlet_agent.cli.failure import CommandFailed
+from gauntlet_agent.cli.kits import competition_folder
+from gauntlet_agent.cli.output import add_row, clean, console, shortened, table
+
+if TYPE_CHECKING:
+    from gauntlet_runtime.jobs import EpisodeResult
+    from gauntlet_scoring.ground_truth import GroundTruth
+    from gauntlet_scoring.trajectory import Event
+
+_INSTALL = "pip install 'gauntlet-agent[test]'"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the table says about one scenario."""
+
+    text: str
+    outcome: str
+    answer: str
+    tool_calls: int
+    seconds: float
+    verdicts: dict[str, Any] | None  # gauntlet_scoring.checks.Criterion by criterion; None without ground truth
+    message: str = ""
+
+
+def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | None, show_log: bool) -> None:
+    """Run the agent on a kit's scenarios and print what came of each.
+
+    Raises:
+        CommandFailed: it cannot be run here, or it did not answer every scenario.
+    """
+    run_locally = _runner()
+    folder = competition_folder(kit)
+    progress = console(stderr=True)
+    done = 0
+
+    def on_event(event: Any, *_more: Any) -> None:
+        nonlocal done
+        if getattr(event, "value", event) == "episode_ended":
+            done += 1
+            progress.print(f"{done} scenarios done", end="\r" if progress.is_terminal else "\n")
+
+    try:
+        result = run_locally(agent.resolve(), folder.resolve(), limit=limit, sandbox=sandbox, on_event=on_event)
+    except CommandFailed:
+        raise
+    except Exception as error:
+        raise _explained(error) from error
+    truths = _truths(folder)
+    rows = [_row(episode, events, truths) for episode, events in result.episodes]
+    show(rows)
+    failed = [row for row in rows if row.outcome != "answered"]
+    if result.log and (show_log or failed):
+        console(stderr=True).print(f"What the agent printed:\n{clean(result.log).rstrip()}")
+    _conclude(rows, failed)
+
+
+def show(rows: Sequence[Row]) -> None:
+    """The table, and the means of the criteria below it."""
+    criteria = list(next((row.verdicts for row in rows if row.verdicts), {}))
+    titles = [criterion.replace("_", " ") for criterion in criteria]
+    columns = ("Scenario", "Outcome", "Answer", "Calls", "Seconds", *titles)
+    made = table(*columns, right=("Calls", "Seconds", *titles))
+    for row in rows:
+        judged = [_share(row.verdicts[criterion]) if row.verdicts else None for criterion in criteria]
+        outcome = row.outcome if row.outcome == "answered" else f"{row.outcome}: {row.message}"
+        text, answer = shortened(row.text, 50), shortened(row.answer, 50) or None
+        add_row(made, text, outcome, answer, row.tool_calls, f"{row.seconds:.2f}", *judged)
+    out = console()
+    out.print(made)
+    for row in rows:
+        for criterion, judged_as in (row.verdicts or {}).items():
+            for verdict in judged_as.verdicts:
+                if not verdict.holds:
+                    name = criterion.replace("_", " ")
+                    out.print(f"{shortened(row.text, 60)}: {name}: {clean(verdict.reason)}")
+    for criterion, title in zip(criteria, titles, strict=True):
+        values = [row.verdicts[criterion].value if row.verdicts else 0.0 for row in rows]
+        out.print(f"{title}: {sum(values) / len(values):.3f}")
+
+
+def _conclude(rows: Sequence[Row], failed: Sequence[Row]) -> None:
+    if not rows:
+        raise CommandFailed("No scenario was run.")
+    if failed:
+        raise CommandFailed(f"{len(failed)} of {len(rows)} scenarios ended without an answer.")
+
+
+def _share(criterion: Any) -> str:
+    held = sum(verdict.holds for verdict in criterion.verdicts)
+    return f"{held}/{len(criterion.verdicts)}"
+
+
+def _runner() -> Callable[..., Any]:
+    if find_spec("gauntlet_runtime") is None:
+        raise CommandFailed(f"`gauntlet test` needs gauntlet-runtime. Install it with: {_INSTALL}")
+    try:
+        from gauntlet_runtime.local import run_locally
+    except ImportError as error:
+        message = f"gauntlet-runtime is not complete ({error}). Install it again with: {_INSTALL}"
+        raise CommandFailed(message) from error
+    runner: Callable[..., Any] = run_locally
+    return runner
+
+
+def _explained(error: Exception) -> CommandFailed:
+    """The runtime's errors in a sentence; it knows best how a sandbox is had on this machine."""
+    if type(error).__name__ == "SandboxUnavailable":
+        return CommandFailed(str(error), hints=("On Debian and Ubuntu: sudo apt-get install bubblewrap",))
+    return CommandFailed(f"The agent could not be run here: {clean(error) or type(error).__name__}")
+
+
+def _row(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, GroundTruth]) -> Row:
+    from gauntlet_scoring.trajectory import AnswerEvent, ScenarioEvent
+
+    opening = next((event for event in events if isinstance(event, ScenarioEvent)), None)
+    answer = next((event for event in events if isinstance(event, AnswerEvent)), None)
+    text = opening.text if opening else episode.episode
+    truth = truths.get(text) or (truths.get(opening.scenario) if opening else None)
+    return Row(
+        text=text,
+        outcome=str(episode.outcome),
+        answer=answer.text if answer else "",
+        tool_calls=episode.tool_calls,
+        seconds=episode.seconds,
+        verdicts=_verdicts(truth, episode, events) if truth is not None and answer is not None else None,
+        message=episode.message or str(episode.failure or ""),
+    )
+
+
+def _truths(folder: Path) -> dict[str, GroundTruth]:
+    """The kit's ground truth by id and by text (a scenario's id on the platform is opaque); empty where it has none."""
+    from pydantic import ValidationError
+
+    from gauntlet_scoring.ground_truth import GroundTruth
+
+    found: dict[str, GroundTruth] = {}
+    for path in sorted(folder.rglob("*ground_truth*.jsonl")):
+        for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                truth = GroundTruth.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(str(part) for part in first["loc"])
+                raise CommandFailed(f"{path}:{number}: {place}: {first['msg']}") from error
+            found[truth.key] = found[truth.text] = truth
+    return found
+
+
+def _verdicts(truth: GroundTruth, episode: EpisodeResult, events: Sequence[Event]) -> dict[str, Any] | None:
+    """Judge as the platform's `checks` judge does."""
+    from gauntlet_scoring.checks import judge
+    from gauntlet_scoring.episode_files import EpisodeRow
+    from gauntlet_scoring.reading import RecordedCall, RecordedEpisode
+    from gauntlet_scoring.trajectory import AnswerEvent, ToolCallEvent, ToolResultEvent
+
+    if truth.checks is None:
+        return None
+    results = {event.call: event for event in events if isinstance(event, ToolResultEvent)}
+    calls = [event for event in events if isinstance(event, ToolCallEvent)]
+    row = EpisodeRow(episode=episode.episode, scenario=truth.key, trial=1, outcome=episode.outcome)
+    recorded = RecordedEpisode(
+        row=row,
+        failure=episode.failure,
+        calls=tuple(RecordedCall(call=call, result=results.get(call.call)) for call in calls),
+        answer=next((event for event in events if isinstance(event, AnswerEvent)), None),
+    )
+    return dict(judge(truth.checks, recorded))

@@ -1,0 +1,177 @@
+"""`gauntlet submit`: check, pack, upload with progress."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from gauntlet_agent.bundle import Finding, Manifest, check_folder, check_zip, pack
+from gauntlet_agent.cli.failure import CommandFailed, Exit
+from gauntlet_agent.cli.output import clean, console, moment, size
+from gauntlet_agent.cli.platform_api import PlatformApi
+from gauntlet_agent.errors import GauntletError
+
+
+def checked(path: Path) -> Manifest:
+    """Check the bundle at ``path``, a folder or a zip, and print what is odd about it.
+
+    Raises:
+        CommandFailed: it cannot be submitted; each finding names file and line.
+    """
+    if path.is_dir():
+        manifest = check_folder(path)
+    elif path.is_file():
+        manifest = check_zip(path)
+    else:
+        raise CommandFailed(f"There is no folder or zip at {path}.", code=Exit.USAGE)
+    for finding in manifest.findings:
+        if finding.level == "warning":
+            console(stderr=True).print(f"warning: {clean(finding)}")
+    if manifest.errors:
+        raise CommandFailed(f"{path} cannot be submitted yet.", hints=_lines(manifest.errors))
+    return manifest
+
+
+def _lines(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(clean(finding) for finding in findings)
+
+
+def choose_phase(competition: Mapping[str, Any], wanted: int | None, *, open_only: bool = True) -> Mapping[str, Any]:
+    """The phase with this index, or the one that is open.
+
+    Raises:
+        CommandFailed: there is none, or it is not clear which one is meant.
+    """
+    phases: list[Mapping[str, Any]] = list(competition.get("phases") or [])
+    if wanted is not None:
+        for phase in phases:
+            if phase.get("index") == wanted:
+                return phase
+        known = ", ".join(f"{phase.get('index')} ({clean(phase.get('name', ''))})" for phase in phases) or "none"
+        raise CommandFailed(f"There is no phase {wanted}. Phases: {known}.", code=Exit.USAGE)
+    opened = [phase for phase in phases if phase.get("state") == "open"]
+    if len(opened) == 1:
+        return opened[0]
+    if opened:
+        names = ", ".join(f"{phase.get('index')} ({clean(phase.get('name', ''))})" for phase in opened)
+        raise CommandFailed(f"Several phases are open: {names}. Choose one with --phase.", code=Exit.USAGE)
+    if phases and not open_only:
+        return phases[-1]
+    starting = next((phase for phase in phases if phase.get("state") == "future"), None)
+    when = f" {clean(starting.get('name', 'The next'))} starts at {moment(starting.get('start'))}." if starting else ""
+    raise CommandFailed(f"No phase of this competition is open.{when}", code=Exit.REFUSED)
+
+
+def announce_attempts(phase: Mapping[str, Any]) -> None:
+    """Say how many attempts are left before one is used.
+
+    Raises:
+        CommandFailed: none is.
+    """
+    limits = phase.get("limits") or {}
+    today, total = limits.get("left_today"), limits.get("left_total")
+    following = f" The next is allowed at {moment(limits['next_allowed_at'])}." if limits.get("next_allowed_at") else ""
+    if total == 0:
+        raise CommandFailed("You have no attempts left in this phase.", code=Exit.REFUSED)
+    if today == 0:
+        raise CommandFailed(f"You have no attempts left today.{following}", code=Exit.REFUSED)
+    parts = []
+    if today is not None:
+        parts.append(f"{today} of {limits.get('per_day', today)} left today")
+    if total is not None:
+        parts.append(f"{total} of {limits.get('total', total)} in all")
+    if parts:
+        console(stderr=True).print(f"Attempts: {', '.join(parts)} (this one included).")
+
+
+@contextmanager
+def packed(path: Path) -> Iterator[tuple[IO[bytes], str, int]]:
+    """The zip to upload, as an open file with its name and size; a folder is packed into a temporary file.
+
+    Raises:
+        CommandFailed: a file cannot be read, or there is no room.
+    """
+    if path.is_file():
+        with path.open("rb") as file:
+            yield file, path.name, os.fstat(file.fileno()).st_size
+        return
+    with tempfile.TemporaryFile() as made:
+        try:
+            pack(path, made)
+        except (GauntletError, OSError) as error:
+            raise CommandFailed(f"{path} cannot be packed: {error}") from error
+        length = made.seek(0, os.SEEK_END)
+        made.seek(0)
+        yield made, f"{path.resolve().name}.zip", length
+
+
+def upload(api: PlatformApi, slug: str, phase: Mapping[str, Any], *, path: Path, name: str | None) -> dict[str, Any]:
+    """Pack and send a bundle; return what the platform made of it.
+
+    Raises:
+        CommandFailed: it is too large, or the platform refused it.
+    """
+    with packed(path) as (bundle, file_name, length):
+        most = (phase.get("limits") or {}).get("max_bundle_bytes")
+        if most is not None and length > most:
+            raise CommandFailed(f"The bundle is {size(length)}; this phase takes {size(most)} at most.")
+        with _progress(file_name, length) as advance:
+            source = cast(IO[bytes], _Counted(bundle, advance))
+            return api.submit(slug, int(phase["index"]), bundle=source, file_name=file_name, name=name)
+
+
+class _Counted:
+    """A file that says how far it has been read; only what an HTTP client needs of one."""
+
+    def __init__(self, file: IO[bytes], advance: Any) -> None:
+        self._file = file
+        self._advance = advance
+
+    def read(self, length: int = -1) -> bytes:
+        chunk = self._file.read(length)
+        self._advance(len(chunk))
+        return chunk
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(position, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+@contextmanager
+def _progress(name: str, length: int) -> Iterator[Any]:
+    """A bar in bytes and seconds; without a terminal, one line at the end."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda _count: None
+        out.print(f"Uploaded {clean(name)} ({size(length)}).")
+        return
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=out) as progress:
+        task = progress.add_task(clean(name), total=length)
+        yield lambda count: progress.advance(task, count)

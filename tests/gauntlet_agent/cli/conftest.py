@@ -1,0 +1,286 @@
+"""A small platform that speaks the API of the contract, on a real loopback socket, and ways to type commands at it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from typer.testing import CliRunner
+
+TOKEN = "token-of-ada"
+
+
+def problem(status: int, code: str, message: str, **more: Any) -> JSONResponse:
+    return JSONResponse({"code": code, "message": message, **more}, status_code=status)
+
+
+def submission(identifier: str = "s1", **more: Any) -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "name": "counter",
+        "digest": "sha256:ab",
+        "size": 1000,
+        "competition": "quickstart",
+        "phase": 0,
+        "status": "queued",
+        "state": "accepted",
+        "evaluations": [],
+        "scores": [],
+        "failure": None,
+        "scenarios": [],
+        **more,
+    }
+
+
+FINISHED = submission(
+    status="finished",
+    evaluations=[{"id": "e1", "state": "finished", "failure": None}],
+    scores=[{"column": "rubric", "title": "Rubric", "value": 0.8125, "low": 0.75, "high": 0.9}],
+    scenarios=[{"scenario": "x1", "text": "How many pumps?", "trial": 1, "scores": {"y1": 1.0}, "outcome": "answered"}],
+)
+FAILED = submission(
+    status="failed",
+    evaluations=[
+        {
+            "id": "e1",
+            "state": "failed",
+            "failure": {"code": "agent_error", "owner": "participant", "message": "The agent ended with exit code 1."},
+        }
+    ],
+)
+RUNNING = submission(
+    status="running",
+    evaluations=[{"id": "e1", "state": "running", "episodes_done": 3, "episodes_total": 20, "failure": None}],
+)
+
+
+@dataclass
+class Platform:
+    """What the platform knows, what it is told to do, and what it saw."""
+
+    url: str = ""
+    limits: dict[str, Any] = field(
+        default_factory=lambda: {
+            "max_bundle_bytes": 50_000_000,
+            "per_day": 5,
+            "total": 100,
+            "left_today": 4,
+            "left_total": 90,
+            "next_allowed_at": None,
+        }
+    )
+    phases: list[dict[str, Any]] = field(
+        default_factory=lambda: [
+            {"index": 0, "name": "Development", "state": "open", "start": "2024-01-01T00:00:00Z", "end": None},
+            {"index": 1, "name": "Test", "state": "future", "start": "2034-01-01T00:00:00Z", "end": None},
+        ]
+    )
+    answers: dict[str, Response] = field(default_factory=dict)  # path's end -> what is answered instead, once
+    states: list[dict[str, Any]] = field(default_factory=lambda: [FINISHED])  # of a submission, one a question
+    streamed: list[dict[str, Any]] | None = None  # what the event stream sends before it ends; None: there is none
+    own: list[dict[str, Any]] = field(default_factory=list)
+    board: dict[str, Any] = field(default_factory=dict)
+    kit: bytes = b""
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    agents: set[str | None] = field(default_factory=set)
+    uploads: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    tokens: list[dict[str, Any]] = field(default_factory=list)
+
+    def asked(self, tail: str) -> int:
+        """How often a path with this end was asked for."""
+        return sum(path.endswith(tail) for _, path in self.requests)
+
+
+def _application(platform: Platform) -> Starlette:
+    def detail() -> dict[str, Any]:
+        phases = [{**phase, "limits": platform.limits} for phase in platform.phases]
+        return {"slug": "quickstart", "title": "Quick start", "description": "", "phases": phases}
+
+    async def create_token(request: Request) -> Response:
+        body = await request.json()
+        platform.tokens.append(body)
+        if body["password"] != "right":
+            return problem(401, "wrong_credentials", "User name or password is wrong.")
+        return JSONResponse({"token": TOKEN, "username": body["username"], "expires_at": None}, status_code=201)
+
+    async def competitions(request: Request) -> Response:
+        if "page" in request.query_params:
+            return JSONResponse({"results": [{**detail(), "slug": "second", "phases": []}], "next": None})
+        return JSONResponse({"results": [detail()], "next": "http://internal.example/api/v1/competitions?page=2"})
+
+    async def competition(request: Request) -> Response:
+        if request.path_params["slug"] != "quickstart":
+            return problem(404, "not_found", "There is no competition of this name.")
+        return JSONResponse(detail())
+
+    async def upload(request: Request) -> Response:
+        form = await request.form()
+        bundle: Any = form["bundle"]
+        content = await bundle.read()
+        platform.uploads.append(
+            {
+                "name": form.get("name"),
+                "file_name": bundle.filename,
+                "content": content,
+                "digest": hashlib.sha256(content).hexdigest(),
+                "phase": request.path_params["index"],
+                "chunked": "transfer-encoding" in request.headers,
+            }
+        )
+        return JSONResponse({"id": "s1", "url": f"{platform.url}/submissions/s1", "state": "received"}, status_code=201)
+
+    async def one(request: Request) -> Response:
+        if request.path_params["id"] != "s1":
+            return problem(404, "not_found", "There is no such submission.")
+        return JSONResponse(platform.states.pop(0) if len(platform.states) > 1 else platform.states[0])
+
+    async def events(_request: Request) -> Response:
+        if platform.streamed is None:
+            return problem(404, "not_found", "Not found.")
+        streamed = platform.streamed
+
+        async def lines() -> AsyncIterator[str]:
+            yield ": still here\n\n"
+            for state in streamed:
+                yield f"event: state\ndata: {json.dumps(state)}\n\n"
+                await asyncio.sleep(0)
+
+        return StreamingResponse(lines(), media_type="text/event-stream")
+
+    async def mine(_request: Request) -> Response:
+        return JSONResponse({"results": platform.own, "next": None})
+
+    async def log(_request: Request) -> Response:
+        return PlainTextResponse("hello\x1b[31m from the agent\n")
+
+    async def cancel(request: Request) -> Response:
+        platform.cancelled.append(request.path_params["id"])
+        return Response(status_code=204)
+
+    async def board(_request: Request) -> Response:
+        return JSONResponse(platform.board)
+
+    async def csv(_request: Request) -> Response:
+        return PlainTextResponse("rank,participant\n1,ada\n", media_type="text/csv")
+
+    async def kit(_request: Request) -> Response:
+        return Response(platform.kit, media_type="application/zip")
+
+    def guarded(handler: Callable[[Request], Any], *, public: bool = False) -> Callable[[Request], Any]:
+        async def answer(request: Request) -> Response:
+            platform.requests.append((request.method, request.url.path))
+            platform.agents.add(request.headers.get("user-agent"))
+            for tail in list(platform.answers):
+                if request.url.path.endswith(tail):
+                    await request.body()
+                    return platform.answers.pop(tail)
+            if not public and request.headers.get("authorization") != f"Bearer {TOKEN}":
+                return problem(401, "not_authenticated", "Authentication credentials were not provided.")
+            response: Response = await handler(request)
+            return response
+
+        return answer
+
+    phase = "/competitions/{slug}/phases/{index}"
+    routes = [
+        ("/tokens", create_token, "POST", True),
+        ("/competitions", competitions, "GET", True),
+        ("/competitions/{slug}", competition, "GET", True),
+        (f"{phase}/kit", kit, "GET", True),
+        (f"{phase}/submissions", upload, "POST", False),
+        (f"{phase}/leaderboard", board, "GET", True),
+        (f"{phase}/leaderboard.csv", csv, "GET", True),
+        ("/submissions", mine, "GET", False),
+        ("/submissions/{id}", one, "GET", False),
+        ("/submissions/{id}/log", log, "GET", False),
+        ("/submissions/{id}/events", events, "GET", False),
+        ("/submissions/{id}/cancel", cancel, "POST", False),
+    ]
+    return Starlette(
+        routes=[
+            Route(f"/api/v1{path}", guarded(handler, public=public), methods=[method])
+            for path, handler, method, public in routes
+        ]
+    )
+
+
+@pytest.fixture
+def platform(listening: Any) -> Iterator[Platform]:
+    """A platform with one open phase, one planned phase and the user ada, whose password is `right`."""
+    state = Platform()
+    with listening(_application(state)) as server:
+        state.url = server.url
+        yield state
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own for the command's configuration and cache."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    for name in ("GAUNTLET_SERVER", "GAUNTLET_TOKEN", "GAUNTLET_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def gauntlet(home: Path) -> Callable[..., Any]:
+    """Type a command: ``gauntlet("status", "s1")``; the result has exit_code, stdout and stderr."""
+    from gauntlet_agent.cli.app import app
+
+    def typed(*words: str, stdin: str | None = None) -> Any:
+        return CliRunner().invoke(app, list(words), input=stdin)
+
+    return typed
+
+
+@pytest.fixture
+def as_ada(platform: Platform, home: Path, monkeypatch: pytest.MonkeyPatch) -> Platform:
+    """The platform, with ada logged in through the environment."""
+    monkeypatch.setenv("GAUNTLET_SERVER", platform.url)
+    monkeypatch.setenv("GAUNTLET_TOKEN", TOKEN)
+    return platform
+
+
+@pytest.fixture
+def process(home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the installed command as a process of its own."""
+
+    def started(*words: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        program = Path(sys.executable).with_name("gauntlet")
+        return subprocess.run(
+            [program, *words], input=stdin, capture_output=True, text=True, timeout=60, env={**os.environ, **more}
+        )
+
+    return started
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """A folder with a sound agent in it."""
+    folder = tmp_path / "counter"
+    folder.mkdir()
+    (folder / "agent.yaml").write_text("name: counter\ncommand: python agent.py\n")
+    (folder / "agent.py").write_text("from gauntlet_agent import run\nrun(lambda episode: 'four')\n")
+    return folder
+
+
+@pytest.fixture
+def responses() -> dict[str, Any]:
+    """Ready-made states of a submission, and ``problem(status, code, message)``."""
+    return {"finished": FINISHED, "failed": FAILED, "running": RUNNING, "problem": problem, "submission": submission}

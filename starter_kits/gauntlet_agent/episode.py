@@ -115,7 +115,7 @@ class Episode:
         """
         answer = self._post("POST", "messages", {"text": str(text)})
         fields = answer if isinstance(answer, Mapping) else {}
-        reply = Reply(text=str(fields.get("text", fields.get("reply")) or ""), done=bool(fields.get("done", False)))
+        reply = Reply(text=str(fields.get("reply") or ""), done=bool(fields.get("done", False)))
         self.messages.append({"role": "agent", "text": str(text)})
         self.messages.append({"role": "user", "text": reply.text})
         return reply

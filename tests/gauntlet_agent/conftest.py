@@ -137,7 +137,7 @@ def _application(state: EpisodeServer, *, stateless: bool) -> Starlette:
             state.answers[episode] = body
             state.open.remove(episode)
         if action == "messages":
-            return JSONResponse({"text": f"you said {body['text']}", "done": True, "seconds_left": 12.5})
+            return JSONResponse({"reply": f"you said {body['text']}", "done": True, "seconds_left": 12.5})
         return JSONResponse({"budget": {"turns": 59, "tool_calls": 50}})
 
     async def tools(scope: Scope, receive: Receive, send: Send) -> None:

@@ -59,8 +59,8 @@ def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | No
         raise
     except Exception as error:
         raise _explained(error) from error
-    truths = _truths(folder)
-    rows = [_row(episode, events, truths) for episode, events in result.episodes]
+    truths = truths_of(folder)
+    rows = [row_of(episode, events, truths) for episode, events in result.episodes]
     show(rows)
     failed = [row for row in rows if row.outcome != "answered"]
     if result.log and (show_log or failed):
@@ -123,7 +123,7 @@ def _explained(error: Exception) -> CommandFailed:
     return CommandFailed(f"The agent could not be run here: {clean(error) or type(error).__name__}")
 
 
-def _row(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, GroundTruth]) -> Row:
+def row_of(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, GroundTruth]) -> Row:
     from gauntlet_scoring.trajectory import AnswerEvent, ScenarioEvent
 
     opening = next((event for event in events if isinstance(event, ScenarioEvent)), None)
@@ -141,7 +141,7 @@ def _row(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, Grou
     )
 
 
-def _truths(folder: Path) -> dict[str, GroundTruth]:
+def truths_of(folder: Path) -> dict[str, GroundTruth]:
     """The kit's ground truth by id and by text (a scenario's id on the platform is opaque); empty where it has none."""
     from pydantic import ValidationError
 

@@ -75,7 +75,7 @@ def quickstart(organizer: User) -> Competition:
 
 def submit(phase: Phase, user: User, folder: Path) -> Submission:
     """Zip an agent's folder and submit it the way an upload is."""
-    join(phase.competition, user, accept_terms=True)
+    join(phase.competition, user=user, terms_accepted=True)
     archive = settings.VAR / "demo" / f"{user.username}.zip"
     with archive.open("w+b") as opened:
         write_zip(folder, opened)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from datetime import datetime
 from typing import Final
 
@@ -195,39 +195,46 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
 
 
 def _episodes(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> list[EpisodeStory]:
-    def sees(part: Part) -> bool:
-        return may_see(part, phase=phase, audience=audience, now=now)
-
-    if not sees(Part.SCENARIO_SCORE) or evaluation.state not in EVALUATION.final():
+    if evaluation.state not in EVALUATION.final():
+        return []
+    if not may_see(Part.SCENARIO_SCORE, phase=phase, audience=audience, now=now):
         return []
     episodes = evaluation.episodes.select_related("scenario").prefetch_related(
         Prefetch("scores", ScenarioScore.objects.order_by("key")),
         Prefetch("details", ScenarioDetail.objects.order_by("program")),
     )
-    texts, details, trajectories = sees(Part.SCENARIO_TEXT), sees(Part.SCORER_OUTPUT), sees(Part.TRAJECTORY)
-    # By opaque id and not by position: the order in which episodes were handed out tells nothing.
-    rows = sorted(episodes, key=lambda episode: (episode.scenario.opaque_id, episode.trial))
-    return [
-        _episode(episode, texts=texts, details=details, trajectories=trajectories)
-        for episode in (sorted(rows, key=lambda row: row.scenario.index) if texts else rows)
+    told = [
+        _episode(
+            episode,
+            seen={
+                part
+                for part in Part
+                if may_see(part, phase=phase, audience=audience, now=now, scenario_public=episode.scenario.public)
+            },
+        )
+        for episode in episodes
     ]
+    # By opaque id and not by position: the order in which episodes were handed out tells nothing.
+    return sorted(told, key=lambda episode: (episode.scenario, episode.trial))
 
 
-def _episode(episode: Episode, *, texts: bool, details: bool, trajectories: bool) -> EpisodeStory:
+def _episode(episode: Episode, *, seen: Set[Part]) -> EpisodeStory:
     scenario = episode.scenario
+    text = Part.SCENARIO_TEXT in seen
+    trajectory = Part.TRAJECTORY in seen and episode.trajectory_id is not None
     return EpisodeStory(
-        episode=episode.pk if trajectories else None,
+        episode=episode.pk if trajectory else None,
         scenario=scenario.opaque_id,
-        text=scenario.text if texts else None,
-        category=scenario.category if texts else None,
+        text=scenario.text if text else None,
+        category=scenario.category if text else None,
         trial=episode.trial,
         outcome=episode.outcome,
         failure=failure_story(episode.failure_code, episode.failure_message),
         seconds=episode.seconds,
         tool_calls=episode.tool_calls,
         scores={score.key: score.value for score in episode.scores.all()},
-        details={detail.program: detail.detail for detail in episode.details.all()} if details else {},
-        has_trajectory=trajectories and episode.trajectory_id is not None,
+        details={one.program: one.detail for one in episode.details.all()} if Part.SCORER_OUTPUT in seen else {},
+        has_trajectory=trajectory,
     )
 
 

@@ -15,9 +15,8 @@ from gauntlet.evaluation.services import start_evaluations
 from gauntlet.submissions.services import check_next
 
 if TYPE_CHECKING:
-    from gauntlet_runtime.worker import Worker
-
     from gauntlet_runtime.sandbox.interface import Sandbox
+    from gauntlet_runtime.worker import Worker
 
 log = structlog.get_logger(__name__)
 
@@ -55,5 +54,5 @@ def work_until_empty(queues: tuple[str, ...] = ("default",)) -> None:
     while True:
         while check_next(sandbox=sandbox(), on_accept=start_evaluations):
             pass
-        if not mine.work_once():
+        if not mine.work_until_empty():
             return

@@ -16,6 +16,7 @@ SECURE                 false                          true behind HTTPS: secure 
 MAX_BUNDLE_BYTES       1073741824                     largest upload of a submission
 MAX_UNPACKED_BYTES     4294967296                     largest total of the files in an archive
 MAX_ARCHIVE_FILES      20000                          most files in an archive
+SCORING_PROGRAMS       scoring_programs/              folder of the built-in scoring programs
 SANDBOX                best available                 bubblewrap or docker
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
@@ -264,6 +265,7 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 MAX_BUNDLE_BYTES = _positive("MAX_BUNDLE_BYTES", 1 << 30)
 MAX_UNPACKED_BYTES = _positive("MAX_UNPACKED_BYTES", 4 << 30)
 MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
+SCORING_PROGRAMS = Path(env.str("SCORING_PROGRAMS", default=str(BASE_DIR / "scoring_programs")))
 SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
 RUN_SLICE = _positive("RUN_SLICE", 20)
 LEASE_SECONDS = _positive("LEASE_SECONDS", 60)

@@ -160,6 +160,9 @@ class Phase(models.Model):
     kit = models.ForeignKey(
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="starting kit, for everybody"
     )
+    public_data = models.ForeignKey(
+        Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="for everybody"
+    )
 
     class Meta:
         ordering: ClassVar = ["index"]

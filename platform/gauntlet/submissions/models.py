@@ -62,6 +62,8 @@ class Submission(models.Model):
         help_text="which quota it uses",
     )
     created_at = models.DateTimeField(auto_now_add=True)
+    check_attempts = models.PositiveSmallIntegerField(default=0, help_text="how often a check was begun; its fence")
+    check_started_at = models.DateTimeField(null=True, blank=True)
     checked_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

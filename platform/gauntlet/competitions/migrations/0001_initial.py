@@ -315,6 +315,16 @@ class Migration(migrations.Migration):
                         to="storage.artifact",
                     ),
                 ),
+                (
+                    "public_data",
+                    models.ForeignKey(
+                        help_text="for everybody",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="storage.artifact",
+                    ),
+                ),
                 ("tasks", models.ManyToManyField(related_name="phases", to="competitions.task")),
             ],
             options={

@@ -97,6 +97,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "check_attempts",
+                    models.PositiveSmallIntegerField(default=0, help_text="how often a check was begun; its fence"),
+                ),
+                ("check_started_at", models.DateTimeField(blank=True, null=True)),
                 ("checked_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "agent_bundle",

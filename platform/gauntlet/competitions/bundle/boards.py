@@ -1,0 +1,194 @@
+"""Leaderboards and their columns, checked against what the scoring programs give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from gauntlet.competitions.bundle.document import Section
+from gauntlet.competitions.bundle.findings import suggestion
+from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
+from gauntlet.competitions.models import Sorting, SubmissionRule
+
+# What the platform measures of every episode; as <program key>.<score>.
+EPISODE_SCORES: Final = ("episodes.answered", "episodes.seconds", "episodes.steps", "episodes.tool_calls")
+_RULES: Final = {
+    "best": SubmissionRule.BEST,
+    "latest": SubmissionRule.LATEST,
+    "Force_Best": SubmissionRule.BEST,
+    "Force_Last": SubmissionRule.LATEST,
+    "Force_Latest_Multiple": SubmissionRule.LATEST,
+}
+_BY_HAND: Final = ("Add", "Add_And_Delete", "Add_And_Delete_Multiple")
+_OVER: Final = ("mean", "sum", "min", "max")
+_COMPUTATIONS: Final = ("avg", "sum", "min", "max")
+
+
+def read_boards(root: Section, tasks: Sequence[TaskPlan]) -> list[BoardPlan]:
+    """The boards of a bundle."""
+    sections = root.sections("leaderboards")
+    if not sections:
+        root.findings.error(root.where("leaderboards"), "must list at least one leaderboard.")
+    boards: dict[str, BoardPlan] = {}
+    for section in sections:
+        board = _board(section, tasks)
+        if board.key in boards:
+            section.findings.error(section.where("key"), f"the key '{board.key}' is taken by another leaderboard.")
+        boards[board.key] = board
+    return list(boards.values())
+
+
+def _board(section: Section, tasks: Sequence[TaskPlan]) -> BoardPlan:
+    section.get("index")  # the order of the file is the order of the boards
+    reader = _Columns(section, tasks)
+    columns = reader.read()
+    primary = section.integer("primary_index", default=min((c.index for c in columns), default=0))
+    if columns and primary not in {column.index for column in columns}:
+        allowed = sorted(column.index for column in columns)
+        section.findings.error(section.where("primary_index"), f"no column has the index {primary}.", allowed=allowed)
+    board = BoardPlan(
+        key=section.text("key", required=True, longest=36),
+        title=section.text("title", required=True, longest=64),
+        submission_rule=_rule(section),
+        hidden=section.flag("hidden", default=False),
+        primary=primary,
+        columns=columns,
+    )
+    section.close()
+    return board
+
+
+def _rule(section: Section) -> SubmissionRule:
+    value = section.get("submission_rule")
+    if value is None:
+        return SubmissionRule.BEST
+    word = value.scalar or ""
+    if word in _BY_HAND:
+        message = f"'{word}' lets participants choose by hand, which this version does not offer: the best one stands."
+        section.findings.warning(value.place, message, allowed=list(_RULES))
+        return SubmissionRule.BEST
+    if word not in _RULES:
+        hint = suggestion(word, _RULES)
+        section.findings.error(value.place, f"is {word[:40]!r}.{hint}", allowed=[*_RULES, *_BY_HAND])
+    return _RULES.get(word, SubmissionRule.BEST)
+
+
+class _Columns:
+    """Reads the columns of one board."""
+
+    def __init__(self, board: Section, tasks: Sequence[TaskPlan]) -> None:
+        self._board = board
+        self._findings = board.findings
+        self._tasks = tasks
+        # A program that declares no scores (a plain Codabench one) may give any.
+        self._open = {p.key for task in tasks for p in task.programs if not p.scores}
+        self._declared = {
+            f"{program.key}.{name}": scale
+            for task in tasks
+            for program in task.programs
+            for name, scale in program.scores.items()
+        }
+        self._sections: dict[int, Section] = {}
+
+    def read(self) -> list[ColumnPlan]:
+        sections = self._board.sections("columns")
+        if not sections:
+            self._findings.error(self._board.where("columns"), "must list at least one column.")
+        columns: list[ColumnPlan] = []
+        keys: set[str] = set()
+        for section in sections:
+            column = self._column(section)
+            if column.key in keys:
+                self._findings.error(section.where("key"), f"the key '{column.key}' is taken by another column.")
+            if column.index in self._sections:
+                self._findings.error(section.where("index"), f"the index {column.index} is taken by another column.")
+            keys.add(column.key)
+            self._sections[column.index] = section
+            columns.append(column)
+        for column in columns:
+            if column.computation:
+                self._check_composite(column, {c.index: c for c in columns})
+        return sorted(columns, key=lambda column: column.index)
+
+    def _column(self, section: Section) -> ColumnPlan:
+        index = value.integer(most=32767) if (value := section.needed("index")) else None
+        key = section.text("key", required=True, longest=36)
+        computation = section.choice("computation", _COMPUTATIONS, default="")
+        source = "" if computation else self._source(section, key)
+        low, high = self._scale(section, source)
+        sorting = self._declared[source][2] if source in self._declared else Sorting.DESC
+        column = ColumnPlan(
+            index=index or 0,
+            key=key,
+            title=section.text("title", required=True, longest=36),
+            sorting=Sorting(section.choice("sorting", Sorting.values, default=sorting)),
+            precision=section.integer("precision", default=2, most=10),
+            hidden=section.flag("hidden", default=False),
+            source=source,
+            over=self._over(section),
+            interval=section.choice("interval", ("bootstrap",), default=""),
+            low=low,
+            high=high,
+            computation=computation,
+            computation_indexes=[i for v in section.values("computation_indexes") if (i := v.integer()) is not None],
+        )
+        section.close()
+        return column
+
+    def _over(self, section: Section) -> str:
+        value = section.get("over")
+        if value is not None and (value.scalar or "").startswith("pass^"):
+            self._findings.error(value.place, "pass^k is not offered by this version.", allowed=_OVER)
+            return "mean"
+        return section.choice("over", _OVER, default="mean")
+
+    def _source(self, section: Section, key: str) -> str:
+        """Where the column's numbers come from; a Codabench column is named as its score."""
+        value = section.get("from")
+        source = (value.scalar or "").strip() if value else ""
+        if value is None:
+            matches = [name for name in self._declared if name.partition(".")[2] == key]
+            first = self._tasks[0].programs[0].key if self._tasks and self._tasks[0].programs else ""
+            source = matches[0] if matches else f"{first}.{key}" if first in self._open else ""
+        if len(source) > 80:
+            self._findings.error(section.where("from"), "is too long.", allowed=["at most 80 characters"])
+        elif self._tasks and not self._is_known(source):
+            allowed = [*sorted(self._declared), *EPISODE_SCORES]
+            named = f"no scoring program gives '{source}'." if value else f"no scoring program gives a score '{key}'."
+            where = section.where("from") if value else section.where("key")
+            self._findings.error(where, f"{named}{suggestion(source or key, allowed)}", allowed=allowed)
+        return source
+
+    def _is_known(self, source: str) -> bool:
+        program, _, score = source.partition(".")
+        return source in self._declared or source in EPISODE_SCORES or (program in self._open and bool(score))
+
+    def _scale(self, section: Section, source: str) -> tuple[float | None, float | None]:
+        """The declared scale, or the one that the program says."""
+        value = section.get("scale")
+        if value is None:
+            return self._declared[source][:2] if source in self._declared else (None, None)
+        ends = [end.number() for end in value.sequence()]
+        if len(ends) != 2 or None in ends or not (ends[0] or 0.0) < (ends[1] or 0.0):
+            self._findings.error(value.place, "must be two numbers, the lower first.", allowed=["[0, 1]"])
+            return None, None
+        return ends[0], ends[1]
+
+    def _check_composite(self, column: ColumnPlan, columns: dict[int, ColumnPlan]) -> None:
+        """A composite combines existing, plain columns on one scale and in one direction."""
+        place = self._sections[column.index].where("computation_indexes")
+        plain = sorted(c.index for c in columns.values() if not c.computation)
+        if not column.computation_indexes:
+            self._findings.error(place, "must list the columns that are combined.", allowed=plain)
+        for index in column.computation_indexes:
+            if index not in plain:
+                self._findings.error(place, f"{index} is no column with scores of its own.", allowed=plain)
+                return
+        parts = [columns[index] for index in column.computation_indexes]
+        if len({(part.low, part.high) for part in parts}) <= 1 and all(part.low is not None for part in parts):
+            return
+        scales = ", ".join(f"{p.key} {'has none' if p.low is None else f'[{p.low:g}, {p.high:g}]'}" for p in parts)
+        message = f"the combined columns must share one scale: {scales}."
+        # On Codabench nobody could declare a scale, so its bundles are only told.
+        own = any(self._sections[part.index].get(key) for part in parts for key in ("from", "scale", "over"))
+        (self._findings.error if own else self._findings.warning)(place, message)

@@ -1,0 +1,141 @@
+"""Phases: windows in time with limits, a visibility, and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from gauntlet.competitions.bundle.document import Section
+from gauntlet.competitions.bundle.files import BundleFiles
+from gauntlet.competitions.bundle.findings import Place
+from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
+from gauntlet.competitions.models import Visibility
+
+_MOST_TRIALS: Final = 100
+_KEPT: Final = {
+    "llm": "is kept; metered models have no effect in this version.",
+    "auto_migrate_to_this_phase": "is kept; submissions are not carried from phase to phase in this version.",
+    "hide_prediction_output": "is kept; `visibility` decides what participants see.",
+    "accepts_only_result_submissions": "is kept and has no effect, as on Codabench.",
+}
+
+
+def read_phases(
+    root: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int]
+) -> tuple[list[PhasePlan], dict[str, object]]:
+    """The phases in the order of their indexes, and what is kept of them."""
+    found: list[tuple[int, PhasePlan, Place]] = []
+    kept: dict[str, object] = {}
+    sections = root.sections("phases")
+    if not sections:
+        root.findings.error(root.where("phases"), "must list at least one phase.")
+    for number, section in enumerate(sections):
+        index = section.integer("index", default=number, most=32767)
+        phase, extras = _phase(section, files, zone=zone, tasks=tasks, indexes=indexes)
+        if phase:
+            found.append((index, phase, section.where("start")))
+        if extras:
+            kept[str(index)] = extras
+        section.close()
+    found.sort(key=lambda entry: entry[0])  # stable: equal indexes keep the order of the file, as on Codabench
+    _check_order(root, found)
+    return [phase for _, phase, _ in found], kept
+
+
+def _check_order(root: Section, found: Sequence[tuple[int, PhasePlan, Place]]) -> None:
+    for (_, earlier, _), (_, later, place) in pairwise(found):
+        if later.start < earlier.start:
+            root.findings.error(place, f"the phase begins before the one ahead of it ('{earlier.name}').")
+        elif earlier.end is None or later.start < earlier.end:
+            root.findings.warning(
+                place, f"the phase begins while '{earlier.name}' is still open: both take submissions."
+            )
+
+
+def _phase(
+    section: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int]
+) -> tuple[PhasePlan | None, dict[str, object]]:
+    start = section.moment("start", zone, required=True)
+    end = section.moment("end", zone)
+    if start and end and end <= start:
+        section.findings.error(section.where("end"), "must be after the start.")
+        return None, {}
+    wanted = _tasks(section, indexes)
+    hidden = any(task.hidden for task in tasks if task.index in wanted)
+    visibility = _visibility(section, hidden=hidden)
+    reveal_at = _reveal_at(section, zone, visibility=visibility)
+    _check_isolation(section)
+    phase = PhasePlan(
+        name=section.text("name", required=True, longest=256),
+        description=section.text("description"),
+        start=start or datetime.min.replace(tzinfo=zone),
+        end=end,
+        tasks=wanted,
+        max_submissions_per_day=_limit(section, "max_submissions_per_day", default=5),
+        max_submissions=_limit(section, "max_submissions", default=100),
+        max_failed_starts_per_day=_limit(section, "max_failed_starts_per_day", default=10),
+        visibility=visibility,
+        reveal_at=reveal_at,
+        trials=section.integer("trials", default=1, least=1, most=_MOST_TRIALS),
+        max_parallel_episodes=section.integer("max_parallel_episodes", default=1, least=1, most=1000),
+        execution_time_limit=section.integer("execution_time_limit", default=600, least=1, most=7 * 86400),
+        kit=files.folder(section, "starting_kit"),
+        public_data=files.folder(section, "public_data"),
+    )
+    return phase if start else None, section.kept(_KEPT)
+
+
+def _limit(section: Section, key: str, *, default: int) -> int | None:
+    """A quota; 0, or nothing after the colon, is no limit, as on Codabench."""
+    if section.is_null(key):
+        return None
+    return section.integer(key, default=default, least=0) or None
+
+
+def _tasks(section: Section, indexes: set[int]) -> list[int]:
+    wanted: list[int] = []
+    if section.needed("tasks") is None:
+        return wanted
+    for value in section.values("tasks"):
+        index = value.integer()
+        if index is None:
+            continue
+        if index not in indexes:
+            section.findings.error(value.place, f"no task has the index {index}.", allowed=sorted(indexes))
+        elif index in wanted:
+            section.findings.error(value.place, f"names the task {index} twice.")
+        wanted.append(index)
+    if not wanted:
+        section.findings.error(section.where("tasks"), "must name at least one task.", allowed=sorted(indexes))
+    return wanted
+
+
+def _visibility(section: Section, *, hidden: bool) -> Visibility:
+    """What participants see; without Gauntlet's key Codabench's switches and hidden scenarios decide."""
+    hide_output = section.flag("hide_output", default=False)
+    hide_scores = section.flag("hide_score_output", default=False)
+    if section.get("visibility") is None:
+        if hide_scores:
+            return Visibility.NONE
+        return Visibility.SCORES if hidden or hide_output else Visibility.FULL
+    chosen = Visibility(section.choice("visibility", Visibility.values, default=Visibility.SCORES))
+    if chosen is Visibility.FULL and hidden:
+        message = "the phase has hidden scenarios: what agents print is shown to their owners and can give them away."
+        section.findings.warning(section.where("visibility"), message)
+    return chosen
+
+
+def _reveal_at(section: Section, zone: ZoneInfo, *, visibility: Visibility) -> datetime | None:
+    reveal_at = section.moment("reveal_at", zone)
+    if reveal_at and visibility is not Visibility.NONE:
+        section.findings.warning(section.where("reveal_at"), "has an effect only with `visibility: none`.")
+    return reveal_at
+
+
+def _check_isolation(section: Section) -> None:
+    if section.choice("isolation", ("submission", "scenario"), default="submission") == "scenario":
+        message = "a sandbox of its own for each scenario is not offered by this version; one per job is used."
+        section.findings.warning(section.where("isolation"), message)

@@ -1,0 +1,133 @@
+"""A bundle that was read: plain data, from which a competition is created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from gauntlet.competitions.models import Sorting, SubmissionRule, Visibility
+
+
+@dataclass(frozen=True, kw_only=True)
+class PagePlan:
+    """A page of text."""
+
+    title: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScenarioPlan:
+    """A scenario; ``key`` is the organizer's id."""
+
+    key: str
+    text: str
+    category: str
+    public: bool
+    show: dict[str, Any]
+    line: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramPlan:
+    """A scoring program: its folder, and which scores it declares with their scale and sorting."""
+
+    key: str
+    version: str
+    folder: Path
+    scores: dict[str, tuple[float, float, Sorting]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlan:
+    """What is run and how it is scored."""
+
+    index: int
+    name: str
+    description: str
+    environment: Path
+    environment_command: list[str]
+    input_data: Path | None
+    reference_data: Path
+    scenarios: list[ScenarioPlan]
+    programs: list[ProgramPlan]
+    sandbox_image: str
+    scorer_image: str
+    limits: dict[str, float]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether some scenario is not public."""
+        return not all(scenario.public for scenario in self.scenarios)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasePlan:
+    """A window in time."""
+
+    name: str
+    description: str
+    start: datetime
+    end: datetime | None
+    tasks: list[int]
+    max_submissions_per_day: int | None
+    max_submissions: int | None
+    max_failed_starts_per_day: int | None
+    visibility: Visibility
+    reveal_at: datetime | None
+    trials: int
+    max_parallel_episodes: int
+    execution_time_limit: int
+    kit: Path | None
+    public_data: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnPlan:
+    """A column of a board."""
+
+    index: int
+    key: str
+    title: str
+    sorting: Sorting
+    precision: int
+    hidden: bool
+    source: str
+    over: str
+    interval: str
+    low: float | None
+    high: float | None
+    computation: str
+    computation_indexes: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardPlan:
+    """A leaderboard; ``primary`` is the index of the column that ranks."""
+
+    key: str
+    title: str
+    submission_rule: SubmissionRule
+    hidden: bool
+    primary: int
+    columns: list[ColumnPlan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompetitionPlan:
+    """The whole bundle."""
+
+    title: str
+    description: str
+    terms: str
+    registration_auto_approve: bool
+    time_zone: str
+    contact_email: str
+    reward: str
+    pages: list[PagePlan]
+    tasks: list[TaskPlan]
+    phases: list[PhasePlan]
+    boards: list[BoardPlan]
+    extras: dict[str, Any] = field(default_factory=dict)

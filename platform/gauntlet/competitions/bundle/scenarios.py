@@ -1,0 +1,120 @@
+"""Scenarios (JSON Lines, one a line) and whether each has its ground truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from gauntlet.competitions.bundle.document import storable
+from gauntlet.competitions.bundle.findings import Findings, Place, suggestion
+from gauntlet.competitions.bundle.plan import ScenarioPlan
+from gauntlet_scoring.validation import validate_ground_truth_file
+
+GROUND_TRUTH: Final = "ground_truth.jsonl"
+_KEYS: Final = ("id", "text", "category", "public", "show")
+_LARGEST: Final = 64 << 20
+_MOST: Final = 10_000
+# Keys of the ground truth: in a scenario they would be shown to agents, or at least lie beside what is.
+_ANSWERS: Final = ("final_out", "expected_result", "characteristic_form", "planning_steps", "execution_steps", "checks")
+
+
+def read_scenarios(path: Path, *, file: str, findings: Findings) -> list[ScenarioPlan]:
+    """Every scenario of the file that is right; findings for the others."""
+    scenarios: list[ScenarioPlan] = []
+    lines: dict[str, int] = {}
+    for line, row in _rows(path, file=file, findings=findings):
+        scenario = _scenario(row, file=file, line=line, findings=findings)
+        if scenario is None:
+            continue
+        first = lines.setdefault(scenario.key, line)
+        if first != line:
+            findings.error(Place(file, line, "id"), f"the id '{scenario.key}' is already on line {first}.")
+        else:
+            scenarios.append(scenario)
+    if not scenarios and not findings.errors:
+        findings.error(Place(file, 1), "holds no scenario.")
+    if len(scenarios) > _MOST:
+        findings.error(Place(file, 1), f"holds {len(scenarios):,} scenarios.", allowed=[f"at most {_MOST:,}"])
+    return scenarios
+
+
+def check_ground_truth(folder: Path, scenarios: list[ScenarioPlan], *, file: str, findings: Findings) -> None:
+    """Validate the folder's ground truth, where it is a file of that name, and look for one of every scenario."""
+    path = folder / GROUND_TRUTH
+    if not path.is_file():
+        return
+    before = len(findings.errors)
+    for found in validate_ground_truth_file(path):
+        findings.error(Place(file, found.line, found.path), found.message)
+    if len(findings.errors) > before:
+        return
+    keys = {str(row["id"]) for _, row in _rows(path, file=file, findings=findings)}
+    for scenario in scenarios:
+        if scenario.key not in keys:
+            findings.error(Place(file), f"lacks the ground truth of the scenario '{scenario.key}'.")
+    for key in sorted(keys - {scenario.key for scenario in scenarios}):
+        findings.warning(Place(file), f"holds the ground truth of '{key}', which is no scenario of the task.")
+
+
+def _rows(path: Path, *, file: str, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    if path.stat().st_size > _LARGEST:
+        findings.error(Place(file, 1), f"is larger than {_LARGEST:,} bytes.")
+        return
+    for line, raw in enumerate(path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not raw.strip():
+            continue
+        try:
+            row = json.loads(raw.decode(), parse_constant=_refuse_constant)
+        except UnicodeDecodeError:
+            findings.error(Place(file, line), "is not text in UTF-8; save it in this encoding.")
+        except RecursionError:
+            findings.error(Place(file, line), "is nested too deeply.")
+        except ValueError as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            findings.error(Place(file, line), f"is not a JSON object on one line: {reason}.")
+        else:
+            if isinstance(row, dict):
+                yield line, row
+            else:
+                findings.error(Place(file, line), "must be a JSON object.", allowed=_KEYS)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _scenario(row: dict[str, Any], *, file: str, line: int, findings: Findings) -> ScenarioPlan | None:
+    before = len(findings.errors)
+    _check_keys(row, file=file, line=line, findings=findings)
+
+    def field(name: str, right: Callable[[Any], bool], default: Any, what: str) -> Any:
+        value = row.get(name, default)
+        if not right(value) or not storable(json.dumps(value, ensure_ascii=False).replace("\\u0000", "\0")):
+            findings.error(Place(file, line, name), "is wrong or missing.", allowed=[what])
+        return value
+
+    key = field("id", _is_key, None, "a text of 1 to 64 characters, or a whole number")
+    text = field("text", lambda v: isinstance(v, str) and bool(v.strip()), None, "a text that is not empty")
+    category = field("category", lambda v: isinstance(v, str) and len(v) <= 64, "", "a text of at most 64 characters")
+    public = field("public", lambda v: isinstance(v, bool), False, "true or false")
+    show = field("show", lambda v: isinstance(v, dict), {}, "an object")
+    if len(findings.errors) > before:
+        return None
+    return ScenarioPlan(key=str(key), text=text, category=category, public=public, show=show, line=line)
+
+
+def _is_key(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return (isinstance(value, int) and abs(value) < 10**18) or (isinstance(value, str) and 0 < len(value.strip()) <= 64)
+
+
+def _check_keys(row: dict[str, Any], *, file: str, line: int, findings: Findings) -> None:
+    for key in row.keys() - set(_KEYS):
+        place = Place(file, line, str(key)[:64])
+        if key in _ANSWERS:
+            findings.error(place, "belongs into the ground truth: a scenario must not say what is expected.")
+        else:
+            findings.warning(place, f"is unknown and ignored.{suggestion(str(key), _KEYS)}", allowed=_KEYS)

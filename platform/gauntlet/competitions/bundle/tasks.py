@@ -1,0 +1,239 @@
+"""Tasks: environment, scenarios, reference data, scoring programs, limits."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.utils.text import slugify
+
+from gauntlet.competitions.bundle.document import Section, Value
+from gauntlet.competitions.bundle.files import BundleFiles
+from gauntlet.competitions.bundle.findings import Place, suggestion
+from gauntlet.competitions.bundle.plan import ProgramPlan, TaskPlan
+from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
+from gauntlet.competitions.models import Sorting
+from gauntlet_scoring.program_metadata import METADATA_FILES, ProgramMetadataError, read_program_metadata
+
+_UNIT: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
+_SIZES: Final = frozenset({"answer_bytes", "memory", "scratch", "output", "log"})
+_WHOLE: Final = frozenset({"turns", "tool_calls", "parallel_tool_calls", "processes"})
+_VERSIONED: Final = re.compile(r"([\w.-]+?)\s*(?:==|@|\s)\s*(\d[\w.]*)", re.ASCII)
+# Keys of Codabench whose effect this version does not have; that they are kept is told.
+_KEPT: Final = {
+    "judge": "is kept; judging by a language model has no effect in this version.",
+    "ingestion_program": "is kept and not run: this task has an environment.",
+    "ingestion_only_during_scoring": "is kept and has no effect: this task has an environment.",
+}
+
+
+def read_tasks(root: Section, files: BundleFiles) -> tuple[list[TaskPlan], set[int], dict[str, object]]:
+    """The tasks that are right, the indexes of all (also of the wrong ones), and what is kept of them."""
+    tasks: list[TaskPlan] = []
+    kept: dict[str, object] = {}
+    indexes: set[int] = set()
+    sections = root.sections("tasks")
+    if not sections:
+        root.findings.error(root.where("tasks"), "must list at least one task.")
+    for section in sections:
+        index = value.integer(most=32767) if (value := section.needed("index")) else None
+        if index in indexes:
+            section.findings.error(section.where("index"), f"the index {index} is taken by another task.")
+        if index is not None:
+            indexes.add(index)
+        task, extras = _task(section, files, index=index or 0)
+        if extras:
+            kept[str(index)] = extras
+        if task:
+            tasks.append(task)
+        section.close()
+    return sorted(tasks, key=lambda task: task.index), indexes, kept
+
+
+def _task(section: Section, files: BundleFiles, *, index: int) -> tuple[TaskPlan | None, dict[str, object]]:
+    findings = section.findings
+    before = len(findings.errors)
+    if key := section.get("key"):
+        findings.error(key.place, "tasks of other competitions cannot be used; put the task's files into the bundle.")
+    name = section.text("name", required=True, longest=256)
+    description = section.text("description")
+    sandbox_image = section.text("sandbox_image", default="gauntlet/agent", longest=128)
+    scorer_image = section.text("scorer_image", default="gauntlet/scorer", longest=128)
+    limits = _limits(section)
+    environment, command = _environment(section, files)
+    input_data = files.folder(section, "input_data")
+    scenarios_value = section.needed("scenarios")
+    scenarios_path = files.file(scenarios_value) if scenarios_value else None
+    scenarios = (
+        read_scenarios(scenarios_path, file=files.relative(scenarios_path), findings=findings) if scenarios_path else []
+    )
+    reference = files.folder(section, "reference_data", required=True)
+    if reference and len(findings.errors) == before:
+        file = files.relative(reference / GROUND_TRUTH)
+        check_ground_truth(reference, scenarios, file=file, findings=findings)
+    programs = _programs(section, files)
+    extras = section.kept(_KEPT)
+    if len(findings.errors) > before or environment is None or reference is None:
+        return None, extras
+    task = TaskPlan(
+        index=index,
+        name=name,
+        description=description,
+        environment=environment,
+        environment_command=command,
+        input_data=input_data,
+        reference_data=reference,
+        scenarios=scenarios,
+        programs=programs,
+        sandbox_image=sandbox_image,
+        scorer_image=scorer_image,
+        limits=limits,
+    )
+    return task, extras
+
+
+def _environment(section: Section, files: BundleFiles) -> tuple[Path | None, list[str]]:
+    """The environment's folder, and the command from its metadata."""
+    value = section.get("environment")
+    if value is None:
+        message = "is missing: this version runs tasks whose agents meet an environment (a folder of an MCP program)."
+        section.findings.error(section.where("environment"), message)
+        return None, []
+    folder = files.folder_of(value)
+    if folder is None:
+        return None, []
+    if not any((folder / name).is_file() for name in METADATA_FILES):
+        if not (folder / "server.py").is_file():
+            allowed = ["metadata.yaml with `command: …`", "server.py"]
+            section.findings.error(value.place, "the folder does not say how it is started.", allowed=allowed)
+        return folder, ["python", "server.py"]
+    try:
+        return folder, shlex.split(read_program_metadata(folder).command)
+    except (ProgramMetadataError, ValueError) as error:
+        section.findings.error(_metadata_place(folder, files), str(error))
+        return folder, []
+
+
+def _metadata_place(folder: Path, files: BundleFiles) -> Place:
+    name = next((name for name in METADATA_FILES if (folder / name).is_file()), METADATA_FILES[0])
+    return Place(files.relative(folder / name), 1, "command")
+
+
+def _programs(section: Section, files: BundleFiles) -> list[ProgramPlan]:
+    """Gauntlet's list of scoring programs, or Codabench's one."""
+    single = section.get("scoring_program")
+    values = section.values("scoring_programs") + ([single] if single else [])
+    if not values:
+        section.findings.error(section.where("scoring_programs"), "must name at least one.", allowed=_built_in())
+    programs: dict[str, ProgramPlan] = {}
+    for value in values:
+        program = _program(value, files)
+        if program is None:
+            continue
+        if program.key in programs:
+            section.findings.error(value.place, f"the key '{program.key}' is taken; give another with `key: …`.")
+        programs[program.key] = program
+    return list(programs.values())
+
+
+def _built_in() -> list[str]:
+    return sorted(p.name for p in Path(settings.SCORING_PROGRAMS).iterdir() if (p / METADATA_FILES[0]).is_file())
+
+
+def _program(value: Value, files: BundleFiles) -> ProgramPlan | None:
+    """A path in the bundle, a built-in name (``rubric``, ``rubric 1``), or a mapping of these."""
+    if value.scalar is not None:
+        text = value.scalar.strip()
+        if files.has(text) or "/" in text or text.endswith(".zip"):
+            return _own_program(value, files, key="")
+        match = _VERSIONED.fullmatch(text)
+        name, version = (match[1], match[2]) if match else (text, "")
+        return _built_in_program(value, name=name, version=version, key="")
+    section = Section(value)
+    key = section.text("key", longest=36)
+    if path := section.get("path") or section.get("folder"):
+        program = _own_program(path, files, key=key)
+    else:
+        name = section.text("name", required=True)
+        where = section.get("name") or value
+        version = section.get("version")
+        program = _built_in_program(where, name=name, version=(version.scalar or "") if version else "", key=key)
+    section.close()
+    return program
+
+
+def _own_program(value: Value, files: BundleFiles, *, key: str) -> ProgramPlan | None:
+    folder = files.folder_of(value)
+    if folder is None:
+        return None
+    name = Path((value.scalar or "").rstrip("/")).stem
+    return _described(value, folder, key=key or slugify(name)[:36] or "scoring", place=_metadata_place(folder, files))
+
+
+def _built_in_program(value: Value, *, name: str, version: str, key: str) -> ProgramPlan | None:
+    if not name:
+        return None
+    known = _built_in()
+    if name not in known:
+        message = f"'{name[:60]}' is neither a path in the bundle nor a built-in program.{suggestion(name, known)}"
+        value.findings.error(value.place, message, allowed=known)
+        return None
+    program = _described(value, Path(settings.SCORING_PROGRAMS) / name, key=key or name, place=value.place)
+    if program and version and program.version.split(".")[: version.count(".") + 1] != version.split("."):
+        message = f"version {version} of '{name}' is not installed."
+        value.findings.error(value.place, message, allowed=[program.version])
+        return None
+    return program
+
+
+def _described(value: Value, folder: Path, *, key: str, place: Place) -> ProgramPlan | None:
+    try:
+        metadata = read_program_metadata(folder)
+    except ProgramMetadataError as error:
+        value.findings.error(place, str(error))
+        return None
+    scores = {name: (score.low, score.high, Sorting(score.sorting)) for name, score in metadata.scores.items()}
+    return ProgramPlan(key=key, version=metadata.version[:32], folder=folder, scores=scores)
+
+
+def _limits(section: Section) -> dict[str, float]:
+    """What the task asks of its sandboxes; more than the operator allows is refused with the number."""
+    limits: dict[str, float] = {}
+    inner = section.section("limits")
+    if inner is None:
+        return limits
+    for name, cap in settings.OPERATOR_CAPS.items():
+        value = inner.get(name)
+        number = _amount(value, name) if value else None
+        if value is None or number is None:
+            continue
+        if number > cap:
+            value.findings.error(
+                value.place, f"{number:,} is more than this installation allows.", allowed=[f"at most {cap:,}"]
+            )
+        limits[name] = number
+    inner.close()
+    return limits
+
+
+def _amount(value: Value, name: str) -> float | None:
+    """A positive number; sizes may have a unit."""
+    text = (value.scalar or "").strip()
+    number: float | None = None
+    if name in _SIZES and (match := _SIZE.fullmatch(text)):
+        number = int(float(match[1]) * _UNIT[match[2].casefold()])
+    elif name in _WHOLE:
+        return value.integer(least=1)
+    elif name not in _SIZES:
+        number = value.number()
+        if number is None:
+            return None
+    if number is None or number <= 0:
+        allowed = ["bytes, or a size such as 512M or 2G"] if name in _SIZES else ["a number above 0"]
+        value.findings.error(value.place, f"is {text[:40]!r}.", allowed=allowed)
+        return None
+    return number

@@ -126,7 +126,7 @@ def submit(
         chosen = steps.choose_phase(api.competition(competition), phase)
         steps.announce_attempts(chosen)
         made = steps.upload(api, competition, chosen, path=path, name=name or manifest.name or None)
-        typer.echo(made.get("url") or f"{api.server}/submissions/{made.get('id')}")
+        typer.echo(api.page_of(made))
         if wait:
             conclude(follow(api, str(made["id"])))
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gauntlet_agent.cli.failure import CommandFailed, Exit
 from gauntlet_agent.cli.output import clean, console
 from gauntlet_agent.cli.platform_api import PlatformApi
-from gauntlet_agent.cli.views import FINAL_STATUS, failure_of, headline, show_submission, status_of
+from gauntlet_agent.cli.views import failure_of, headline, is_final, show_submission, status_of
 
 _PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 3.0)  # between questions: quick at first, then patient
 _OUTAGE_SECONDS: Final = 60.0  # how long the server may be away before the command gives up
@@ -49,11 +49,6 @@ def conclude(state: dict[str, Any]) -> None:
     owned = failure.get("owner") == "participant"
     sentence = clean(failure.get("message") or f"The submission failed: {failure.get('code')}.")
     raise CommandFailed(sentence, code=Exit.FAILED, hints=(hint,) if owned else ())
-
-
-def is_final(state: dict[str, Any]) -> bool:
-    """Whether nothing will change any more."""
-    return status_of(state) in FINAL_STATUS
 
 
 def _states(api: PlatformApi, submission: str) -> Iterator[dict[str, Any]]:

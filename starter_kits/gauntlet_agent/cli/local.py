@@ -5,12 +5,15 @@ gauntlet-runtime is imported here and nowhere else in this distribution: whoever
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gauntlet_agent.bundle import bundle_files
 from gauntlet_agent.cli.failure import CommandFailed
 from gauntlet_agent.cli.kits import competition_folder
 from gauntlet_agent.cli.output import add_row, clean, console, shortened, table
@@ -54,9 +57,9 @@ def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | No
             progress.print(f"{done} scenarios done", end="\r" if progress.is_terminal else "\n")
 
     try:
-        result = run_locally(agent.resolve(), folder.resolve(), limit=limit, sandbox=sandbox, on_event=on_event)
-    except CommandFailed:
-        raise
+        with tempfile.TemporaryDirectory(prefix="gauntlet-test-") as temporary:
+            staged = _staged(agent, Path(temporary) / "agent")
+            result = run_locally(staged, folder.resolve(), limit=limit, sandbox=sandbox, on_event=on_event)
     except Exception as error:
         raise _explained(error) from error
     truths = truths_of(folder)
@@ -90,6 +93,15 @@ def show(rows: Sequence[Row]) -> None:
     for criterion, title in zip(criteria, titles, strict=True):
         values = [row.verdicts[criterion].value if row.verdicts else 0.0 for row in rows]
         out.print(f"{title}: {sum(values) / len(values):.3f}")
+
+
+def _staged(agent: Path, into: Path) -> Path:
+    """Copy what would be submitted, and only that: a file that stays out of the bundle must be missed here already."""
+    for name, path in bundle_files(agent):
+        target = into / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    return into
 
 
 def _conclude(rows: Sequence[Row], failed: Sequence[Row]) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from importlib import metadata
 from typing import IO, Any, Final, Self
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import httpx
 
@@ -41,6 +41,10 @@ class PlatformApi:
     def create_token(self, *, username: str, password: str, name: str) -> dict[str, Any]:
         """Exchange a password for a token."""
         return self._object("POST", "/tokens", json={"username": username, "password": password, "name": name})
+
+    def revoke_token(self) -> None:
+        """End the token that this connection uses."""
+        self._send("DELETE", "/tokens/current")
 
     def me(self) -> dict[str, Any]:
         """Who the token belongs to."""
@@ -109,6 +113,10 @@ class PlatformApi:
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
                 return
             yield from _server_sent(response.iter_lines())
+
+    def page_of(self, made: dict[str, Any]) -> str:
+        """The address of a submission's page, which the API gives whole or without the server."""
+        return urljoin(f"{self.server}/", str(made.get("url") or f"/submissions/{made.get('id')}/"))
 
     def _pages(self, path: str, params: dict[str, str] | None = None) -> Iterator[dict[str, Any]]:
         page = self._object("GET", path, params=params)

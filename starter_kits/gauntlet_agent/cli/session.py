@@ -30,7 +30,8 @@ def log_in(server: str | None, username: str | None, *, password_from_stdin: boo
         made = api.create_token(username=name, password=password, name=f"gauntlet on {platform.node() or 'a machine'}")
     if not made.get("token"):
         raise CommandFailed(f"{url} did not give a token. Is the address right?", code=Exit.UNREACHABLE)
-    username = str(made.get("username") or name)
+    with PlatformApi(url, str(made["token"])) as api:  # one may log in by e-mail address; the name is the platform's
+        username = str(api.me().get("username") or name)
     stored.server = url
     stored.logins[url] = Login(token=str(made["token"]), username=username, expires_at=made.get("expires_at"))
     save(stored)
@@ -38,15 +39,29 @@ def log_in(server: str | None, username: str | None, *, password_from_stdin: boo
 
 
 def log_out(server: str | None) -> None:
-    """Forget a token."""
+    """Forget a token and end it on the server.
+
+    Raises:
+        CommandFailed: it is forgotten here but still good there.
+    """
     stored = load()
     chosen = server or stored.server
-    url = normalised(chosen) if chosen else None
-    if url is None or stored.logins.pop(url, None) is None:
+    url = normalised(chosen) if chosen else ""
+    login = stored.logins.pop(url, None)
+    if login is None:
         typer.echo("You were not logged in.")
         return
     save(stored)
-    typer.echo(f"Forgot the token of {url}.")
+    try:
+        with PlatformApi(url, login.token) as api:
+            api.revoke_token()
+    except CommandFailed as failed:
+        if "not valid" in failed.message:
+            typer.echo(f"Forgot the token of {url}, which was not valid any more.")
+            return
+        message = f"Forgot the token of {url}, but it could not be ended there: {failed.message}"
+        raise CommandFailed(message, code=failed.code, hints=("It can be ended on your account's page.",)) from failed
+    typer.echo(f"Logged out of {url}.")
 
 
 def _ask(what: str, *, hidden: bool = False) -> str:

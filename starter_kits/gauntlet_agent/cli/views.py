@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gauntlet_agent.cli.output import add_row, clean, console, moment, number, shortened, table
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Fields = Mapping[str, Any]
 FINAL_STATUS: Final = ("finished", "failed", "cancelled", "rejected")
@@ -26,7 +29,7 @@ def show_competitions(competitions: Iterable[Fields]) -> None:
 
 def show_submissions(submissions: Iterable[Fields]) -> None:
     """One line a submission."""
-    made = table("Submission", "Name", "Competition", "Phase", "Status", "Scores")
+    made = table("Submission", "Name", "Competition", "Phase", "Status", "Submitted", "Failure")
     for submission in submissions:
         add_row(
             made,
@@ -35,7 +38,8 @@ def show_submissions(submissions: Iterable[Fields]) -> None:
             label(submission.get("competition")),
             label(submission.get("phase")),
             status_of(submission),
-            ", ".join(_score(score) for score in submission.get("scores") or []) or None,
+            moment(submission.get("created_at")),
+            submission.get("failure_code") or None,
         )
     _print(made, empty="You have no submissions yet. `gauntlet submit` makes one.")
 
@@ -51,9 +55,10 @@ def show_submission(submission: Fields) -> None:
         made = table("Score", "Value", "Interval", right=("Value",))
         for score in scores:
             name = score.get("title") or score.get("column")
-            add_row(made, name, number(score.get("value")), _interval(score))
+            precision = int(score.get("precision", 3))
+            add_row(made, name, number(score.get("value"), precision), _interval(score, precision))
         out.print(made)
-    scenarios = submission.get("scenarios") or []
+    scenarios = scenarios_of(submission)
     if scenarios:
         keys = list(dict.fromkeys(key for scenario in scenarios for key in scenario.get("scores") or {}))
         made = table("Scenario", "Trial", "Outcome", *keys, right=tuple(keys))
@@ -70,14 +75,23 @@ def show_leaderboard(board: Fields) -> None:
     titles = [f"{column['title']}{' *' if column.get('primary') else ''}" for column in columns]
     made = table("Rank", "Participant", *titles, "Scenarios", "Submitted", right=("Rank", *titles, "Scenarios"))
     for row in board.get("rows") or []:
-        scores = row.get("scores") or {}
-        cells = [_board_cell(scores.get(column["key"]), column) for column in columns]
-        name = f"{row.get('participant', '')}{' (baseline)' if row.get('baseline') else ''}"
-        rank = row.get("rank")
-        add_row(made, rank, name, *cells, row.get("scenarios"), moment(row.get("submitted_at")))
+        _add_board_row(made, row, columns)
+    own = board.get("own_row")
+    if own and own not in (board.get("rows") or []):
+        _add_board_row(made, own, columns)
     updated = f"as of {moment(board.get('updated_at'))}" if board.get("updated_at") else ""
     console().print(f"{clean(board.get('title') or 'Leaderboard')}  {updated}".rstrip())
     _print(made, empty="Nobody is on this board yet.")
+    shown, total = len(board.get("rows") or []), board.get("matching")
+    if isinstance(total, int) and total > shown:
+        console(stderr=True).print(f"{shown} of {total} entries; --csv gives all of them.")
+
+
+def _add_board_row(made: Table, row: Fields, columns: list[Fields]) -> None:
+    scores = row.get("scores") or {}
+    cells = [_board_cell(scores.get(column["key"]), column) for column in columns]
+    name = f"{row.get('participant', '')}{' (baseline)' if row.get('baseline') else ''}"
+    add_row(made, row.get("rank"), name, *cells, row.get("scenarios"), moment(row.get("submitted_at")))
 
 
 def status_of(submission: Fields) -> str:
@@ -96,11 +110,25 @@ def headline(submission: Fields) -> str:
     """Where a submission stands, in one line."""
     parts = [clean(status_of(submission))]
     failure = failure_of(submission)
-    if failure and parts[0] in ("failed", "rejected", "unknown"):
+    if failure and parts[0] in ("failed", "rejected"):
         parts.append(f"{clean(failure.get('code', ''))}: {clean(failure.get('message', ''))}")
     elif parts[0] not in FINAL_STATUS:
         parts += _progress(submission)
     return ", ".join(parts)
+
+
+def scenarios_of(submission: Fields) -> list[Fields]:
+    """The scenarios that the phase shows, of all tasks."""
+    found: list[Fields] = list(submission.get("scenarios") or [])
+    for evaluation in submission.get("evaluations") or []:
+        found += evaluation.get("episodes") or []
+    return found
+
+
+def is_final(submission: Fields) -> bool:
+    """Whether nothing will change any more."""
+    final = submission.get("final")
+    return final if isinstance(final, bool) else status_of(submission) in FINAL_STATUS
 
 
 def _progress(submission: Fields) -> list[str]:
@@ -121,10 +149,6 @@ def label(thing: Any) -> str:
     if isinstance(thing, Mapping):
         return clean(thing.get("slug") or thing.get("name") or thing.get("index", ""))
     return clean("" if thing is None else thing)
-
-
-def _score(score: Fields) -> str:
-    return f"{score.get('title') or score.get('column')} {number(score.get('value')) or '–'}"
 
 
 def _interval(score: Fields, precision: int = 3) -> str | None:

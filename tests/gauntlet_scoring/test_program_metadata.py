@@ -35,6 +35,17 @@ def test_metadata_yaml_comes_before_metadata(tmp_path):
     assert (metadata.command, metadata.version) == ("new", "1.5")
 
 
+def test_words_that_codabench_does_not_read_cannot_make_its_programs_unusable(tmp_path):
+    (tmp_path / "metadata.yaml").write_text("command: x\nname: 7\nversion: 2\nsettings: fast\nauthor: [a]\n")
+    metadata = read_program_metadata(tmp_path)
+    assert (metadata.name, metadata.version, metadata.settings) == ("7", "2", {})
+
+
+def test_settings_become_text(tmp_path):
+    (tmp_path / "metadata.yaml").write_text("command: x\nsettings: {layers: 6, model: m}\n")
+    assert read_program_metadata(tmp_path).settings == {"layers": "6", "model": "m"}
+
+
 def test_the_worst_value_follows_the_direction():
     assert ScoreKey(low=1, high=9, sorting="desc").worst == 1
     assert ScoreKey(low=1, high=9, sorting="asc").worst == 9

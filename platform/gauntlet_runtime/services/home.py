@@ -151,8 +151,16 @@ def remove_short_sockets(home: Home) -> None:
 
 
 def read_secrets(home: Home) -> Secrets:
-    """The passwords of the services of a prepared home."""
-    return Secrets(**json.loads((home.base / "secrets.json").read_text()))
+    """The passwords of the services of a prepared home.
+
+    Raises:
+        ServiceError: they are gone.
+    """
+    path = home.base / "secrets.json"
+    try:
+        return Secrets(**json.loads(path.read_text()))
+    except FileNotFoundError as error:
+        raise ServiceError(f"{path} is missing, and with it the database's passwords: restore that file") from error
 
 
 def write_private(path: Path, text: str, *, uid: int | None = None) -> None:
@@ -263,10 +271,8 @@ def _make_folder(folder: Path, *, mode: int, uid: int | None = None) -> None:
 
 def _make_secrets(home: Home) -> None:
     path = home.base / "secrets.json"
-    if path.exists():
+    if path.exists() or (home.postgres / "PG_VERSION").exists():  # a made database knows its passwords already
         return
-    if (home.postgres / "PG_VERSION").exists():
-        raise ServiceError(f"{path} is missing, and with it the passwords of the database beside it: restore that file")
     made = {name: secrets.token_urlsafe(32) for name in ("superuser", "database", "broker")}
     write_private(path, json.dumps(made))
 

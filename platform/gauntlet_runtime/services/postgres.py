@@ -24,8 +24,10 @@ from .home import POSTGRES_SOCKET, Home, Secrets, write_private
 DATABASE: Final = "gauntlet"
 ROLE: Final = "gauntlet"
 _SUPERUSER: Final = "postgres"
+#: How long a query may take to be answered by a server that is well; libpq takes whole seconds, 2 at least.
+_ANSWER_SECONDS = 5
 #: How long a server that is there but refuses connections may go on so before it is replaced, in seconds.
-_PATIENCE: Final = 5.0
+_PATIENCE = 5.0
 #: What PostgreSQL says while it recovers or starts: wait, it is alive. (lc_messages keeps its messages in English.)
 _STARTING: Final = (
     "the database system is starting up",
@@ -65,7 +67,7 @@ def url(home: Home, passwords: Secrets) -> str:
 def answers(home: Home, passwords: Secrets) -> bool:
     """Whether the platform's own role gets a query answered."""
     try:
-        with psycopg.connect(url(home, passwords), connect_timeout=10, autocommit=True) as connection:
+        with psycopg.connect(url(home, passwords), connect_timeout=_ANSWER_SECONDS, autocommit=True) as connection:
             return connection.execute("select 1").fetchone() == (1,)
     except psycopg.OperationalError as error:
         return any(words in str(error) for words in _FULL)
@@ -85,16 +87,16 @@ def ensure(home: Home, passwords: Secrets) -> None:
     if not (home.postgres / "PG_VERSION").exists():
         _initialise(home, passwords)
     if not _wait_for_live(home, passwords):
-        stop(home)
+        stop(home, patience=_PATIENCE)
         _start(home, passwords)
     _create_database(home, passwords)
     if not answers(home, passwords):
         raise ServiceError(f"PostgreSQL runs but does not answer. Its log ends:\n{processes.log_end(_log(home))}")
 
 
-def stop(home: Home) -> None:
+def stop(home: Home, *, patience: float = processes.STOP_SECONDS) -> None:
     """Stop the server in an orderly way (its clients are disconnected), or remove what a killed one left behind."""
-    processes.end(home.postgres, signal.SIGINT, first=_postmaster(home))
+    processes.end(home.postgres, signal.SIGINT, first=_postmaster(home), patience=patience)
     # With nothing alive in the folder these name a corpse, or a stranger that has its number now. PostgreSQL would
     # refuse to start beside either.
     (home.postgres / "postmaster.pid").unlink(missing_ok=True)
@@ -154,7 +156,7 @@ def _as_superuser(home: Home, passwords: Secrets, database: str) -> psycopg.Conn
         password=passwords.superuser,
         dbname=database,
         autocommit=True,
-        connect_timeout=10,
+        connect_timeout=_ANSWER_SECONDS,
     )
 
 

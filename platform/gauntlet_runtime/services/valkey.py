@@ -15,13 +15,16 @@ from .binaries import valkey_server
 from .errors import ServiceError
 from .home import Home, Secrets
 
+#: How long a PING may take to be answered by a server that is well, in seconds.
+_ANSWER_SECONDS = 5.0
+#: How long the server may take to end, in seconds: it has nothing to save.
+_PATIENCE = 5.0
 #: Written to the server's standard input, so that the password is neither in a file more nor in the list of processes.
 _CONFIGURATION: Final = """
 port 0
 unixsocket "{socket}"
 unixsocketperm 700
 requirepass "{password}"
-dir "{folder}"
 daemonize no
 save ""
 appendonly no
@@ -46,7 +49,7 @@ def answers(home: Home, passwords: Secrets) -> bool:
     client = redis.Redis(
         unix_socket_path=str(home.valkey_socket),
         password=passwords.broker,
-        socket_timeout=10,
+        socket_timeout=_ANSWER_SECONDS,
         retry=Retry(NoBackoff(), 0),  # the default asks a dead server ten times, over seconds
     )
     try:
@@ -75,7 +78,7 @@ def ensure(home: Home, passwords: Secrets) -> None:
     if answers(home, passwords):
         return
     stop(home)
-    configuration = _CONFIGURATION.format(socket=home.valkey_socket, password=passwords.broker, folder=home.valkey)
+    configuration = _CONFIGURATION.format(socket=home.valkey_socket, password=passwords.broker)
     processes.start(
         processes.Program(
             command=[str(valkey_server(home)), "-"],
@@ -90,7 +93,7 @@ def ensure(home: Home, passwords: Secrets) -> None:
 
 def stop(home: Home) -> None:
     """End the server; what it holds is only rings that come again."""
-    processes.end(home.valkey, signal.SIGTERM, patience=5.0)
+    processes.end(home.valkey, signal.SIGTERM, patience=_PATIENCE)
 
 
 def process_id(home: Home) -> int | None:

@@ -25,7 +25,8 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def own_storage(settings: Any, tmp_path: Path) -> None:
-    """Artifacts and uploads of a test go to a folder of its own."""
+    """Artifacts and uploads of a test go to a folder of its own; passwords are hashed quickly, in tests only."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     uploads = tmp_path / "uploads"
     uploads.mkdir()
     settings.FILE_UPLOAD_TEMP_DIR = str(uploads)

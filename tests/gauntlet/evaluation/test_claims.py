@@ -1,0 +1,192 @@
+"""Jobs as workers hold them: leases, fences, retries, fairness, the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from gauntlet.accounts.models import Event
+from gauntlet.competitions.models import Phase
+from gauntlet.evaluation import claims
+from gauntlet.evaluation.models import Evaluation, Job
+from gauntlet.evaluation.services import cancel_evaluation
+from gauntlet_runtime.jobs import Claim, Failure, LeaseLost, RunSpec
+
+
+def states(evaluation: Evaluation) -> list[str]:
+    return list(evaluation.jobs.order_by("created_at").values_list("state", flat=True))
+
+
+def ready_now() -> None:
+    """Let the backoff of retries pass."""
+    Job.objects.filter(state="ready").update(available_at=Now())
+
+
+def test_a_claim_leases_the_job_and_starts_the_evaluation(start: Callable[..., Evaluation], worker: Any) -> None:
+    evaluation = start()
+    claim = worker.must_claim()
+    evaluation.refresh_from_db()
+    assert (evaluation.state, claim.evaluation, claim.attempt) == ("running", str(evaluation.pk), 1)
+    assert isinstance(claim.spec, RunSpec)
+    assert claim.spec.probe
+    job = Job.objects.get(pk=claim.job)
+    assert (job.state, str(job.token), job.worker) == ("leased", claim.token, "worker")
+    assert worker.claim() is None
+
+
+def test_a_queue_that_the_worker_does_not_serve_is_left_alone(start: Callable[..., Evaluation], worker: Any) -> None:
+    start()
+    assert worker.source.claim(queues=["gpu"], worker="worker") is None
+
+
+def test_the_participant_with_fewest_running_jobs_goes_first(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], make_user: Callable[..., Any], worker: Any
+) -> None:
+    phase, busy, other = make_phase(), make_user(), make_user()
+    for _ in range(5):
+        start(phase, participant=busy)
+    alone = start(phase, participant=other)
+    worker.must_claim()
+    assert worker.must_claim().evaluation == str(alone.pk)
+
+
+def test_a_renewal_extends_the_lease(
+    start: Callable[..., Evaluation], worker: Any, expire: Callable[[Claim], None]
+) -> None:
+    start()
+    claim = worker.must_claim()
+    expire(claim)
+    worker.source.renew(claim)
+    assert claims.sweep() == 0
+
+
+def test_a_lease_that_ran_out_is_found_and_the_job_tried_again(
+    start: Callable[..., Evaluation], worker: Any, expire: Callable[[Claim], None]
+) -> None:
+    evaluation = start()
+    first = worker.must_claim()
+    expire(first)
+    assert claims.sweep() == 1
+    assert states(evaluation) == ["ready"]
+    ready_now()
+    second = worker.must_claim()
+    assert (second.job, second.attempt) == (first.job, 2)
+    assert second.token != first.token
+
+
+def test_a_late_result_of_an_expired_attempt_is_refused_and_stores_nothing(
+    start: Callable[..., Evaluation], worker: Any, expire: Callable[[Claim], None]
+) -> None:
+    evaluation = start()
+    late = worker.must_claim()
+    expire(late)
+    claims.sweep()
+    ready_now()
+    current = worker.must_claim()
+    with pytest.raises(LeaseLost):
+        worker.source.finish(late, worker.run(late))
+    assert not evaluation.episodes.exclude(outcome="").exists()
+    worker.source.finish(current, worker.run(current, only=1))
+    assert evaluation.episodes.exclude(outcome="").count() == 1
+
+
+def test_a_job_that_the_platform_fails_three_times_fails_the_evaluation_and_refunds(
+    start: Callable[..., Evaluation], worker: Any, platform_failure: Failure
+) -> None:
+    evaluation = start()
+    for attempt in (1, 2, 3):
+        ready_now()
+        claim = worker.must_claim()
+        assert claim.attempt == attempt
+        worker.source.give_back(claim, platform_failure)
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.failure_code) == ("failed", "infrastructure")
+    assert evaluation.submission.counts_as == "nothing"
+    ready_now()
+    assert worker.claim() is None
+
+
+def test_a_retry_waits_for_its_backoff(
+    start: Callable[..., Evaluation], worker: Any, platform_failure: Failure
+) -> None:
+    start()
+    worker.source.give_back(worker.must_claim(), platform_failure)
+    assert worker.claim() is None
+
+
+def test_every_transition_leaves_an_event(start: Callable[..., Evaluation], worker: Any) -> None:
+    evaluation = start()
+    worker.must_claim()
+    events = Event.objects.filter(subject_type="evaluation", subject_id=str(evaluation.pk))
+    assert [(event.before, event.after) for event in events] == [("", "queued"), ("queued", "running")]
+
+
+@pytest.mark.parametrize("when", ["queued", "running", "scoring"])
+@pytest.mark.django_db(transaction=True)
+def test_cancel_is_final_and_takes_the_lease_from_the_worker(
+    start: Callable[..., Evaluation], worker: Any, when: str
+) -> None:
+    evaluation = start()
+    claim: Claim | None = None
+    if when != "queued":
+        claim = worker.must_claim()
+    if when == "scoring":
+        worker.source.finish(claim, worker.run(claim, only=1))
+        claim = worker.must_claim()
+        worker.source.finish(claim, worker.run(claim))
+        claim = worker.must_claim()
+    assert cancel_evaluation(evaluation.pk, actor=evaluation.submission.participant)
+    assert not cancel_evaluation(evaluation.pk, actor=evaluation.submission.participant)
+    evaluation.refresh_from_db()
+    assert evaluation.state == "cancelled"
+    assert "ready" not in states(evaluation)
+    assert worker.claim() is None
+    if claim is not None:
+        with pytest.raises(LeaseLost):
+            worker.source.renew(claim)
+        with pytest.raises(LeaseLost):
+            worker.source.finish(claim, worker.run(claim) if claim.spec.kind == "run" else worker.scores(claim))
+    evaluation.refresh_from_db()
+    assert evaluation.state == "cancelled"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_that_claim_at_once_never_get_the_same_job(start: Callable[..., Evaluation], worker: Any) -> None:
+    for _ in range(8):
+        start()
+    claimed = _at_once(4, lambda: [claim.job for _ in range(2) if (claim := worker.claim())])
+    jobs = [job for several in claimed for job in several]
+    assert len(jobs) == len(set(jobs)) == 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_they_do(start: Callable[..., Evaluation]) -> None:
+    """The control of the test above: the same reading without FOR UPDATE gives one job to several."""
+    start()
+    together = Barrier(4)
+
+    def pick() -> str:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(claims._NEXT.replace("FOR UPDATE OF job SKIP LOCKED", ""), [["default"]])
+            (job,) = cursor.fetchone()
+            together.wait(timeout=30)
+            return str(job)
+
+    assert len(set(_at_once(4, pick))) == 1
+
+
+def _at_once(count: int, work: Callable[[], Any]) -> list[Any]:
+    def do(_: int) -> Any:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(do, range(count)))

@@ -156,7 +156,8 @@ class PlantOracle:
 
     def today(self) -> date:
         """The plant's present day."""
-        return self.events["at"].max().date()
+        last: pd.Timestamp = self.events["at"].max()
+        return last.date()
 
 
 def _plain(name: str) -> str:

@@ -7,22 +7,23 @@ import sys
 from collections.abc import Sequence
 
 from gauntlet_scoring.bertscore import PACKAGES, Scored, Settings, facts, score_pairs
-from gauntlet_scoring.program import Case, Measure, Measured, run
+from gauntlet_scoring.program import Measure, Measured, run
 from gauntlet_scoring.program_metadata import ProgramMetadata
 from gauntlet_scoring.rouge import rouge_f1
 from gauntlet_scoring.step_texts import StepTexts, step_texts
 
 
-def build(metadata: ProgramMetadata) -> Measure:
+def build(metadata: ProgramMetadata) -> Measure[StepTexts]:
     """The measure under the settings of metadata and environment."""
     settings = Settings.read(metadata.settings, os.environ)
 
-    def measure(cases: Sequence[Case]) -> list[Measured]:
-        texts = [step_texts(case) for case in cases]
+    def finish(texts: Sequence[StepTexts]) -> list[Measured]:
         scored = score_pairs([pair for each in texts for pair in (each.plan, each.execution)], settings)
         return [_measured(*row) for row in zip(texts, scored[::2], scored[1::2], strict=True)]
 
-    return Measure(measure, facts=lambda: facts(settings), packages=(*PACKAGES, "rouge-score"))
+    return Measure(
+        read=step_texts, finish=finish, facts=lambda: facts(settings), packages=(*PACKAGES, "rouge-score", "nltk")
+    )
 
 
 def _measured(texts: StepTexts, plan: Scored, execution: Scored) -> Measured:

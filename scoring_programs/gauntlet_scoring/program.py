@@ -15,16 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from gauntlet_scoring.episode_files import ScenarioRow
+from gauntlet_scoring.episode_files import EpisodeRow, ScenarioRow
 from gauntlet_scoring.errors import NonFiniteScoreError, ScoringInputError
+from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.program_metadata import ProgramMetadata, ProgramMetadataError, read_program_metadata
 from gauntlet_scoring.reading import (
     RecordedEpisode,
     ReferenceRow,
     ground_truth_path,
-    read_episodes,
+    iterate_episodes,
     read_ground_truth,
 )
 from gauntlet_scoring.statistics import mean
@@ -32,6 +33,8 @@ from gauntlet_scoring.writing import write_provenance, write_scenarios, write_sc
 
 ROOT_VARIABLE: Final = "GAUNTLET_SCORING_ROOT"
 DEFAULT_ROOT: Final = "/app"
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -73,15 +76,25 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A scoring program's own part."""
+class Measure(Generic[Part]):
+    """A scoring program's own part, in two steps, so that one record at a time is in memory: an agent fills them."""
 
-    measure: Callable[[Sequence[Case]], Sequence[Measured]]  # answered episodes in, as many results in that order out
+    read: Callable[[Case], Part]  # what is needed of an answered episode
+    finish: Callable[[Sequence[Part]], Sequence[Measured]]  # all of them in, as many results in that order out
     facts: Callable[[], Mapping[str, str]] = dict  # what belongs into the provenance beside the program itself
     packages: tuple[str, ...] = ()  # distributions whose versions made the scores
 
 
-def run(program_file: str, build: Callable[[ProgramMetadata], Measure]) -> int:
+@dataclass(frozen=True)
+class _Outline:
+    """What is kept of an episode once its record was read."""
+
+    row: EpisodeRow
+    failure: FailureCode | None
+    scored: bool
+
+
+def run(program_file: str, build: Callable[[ProgramMetadata], Measure[Any]]) -> int:
     """Run a program to its end and return its exit status: 0, or 1 with one sentence on standard error."""
     os.environ.setdefault("HOME", os.sep)  # a sandbox's uid has no account, and NLTK fails without a home
     root = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get(ROOT_VARIABLE, DEFAULT_ROOT))
@@ -94,7 +107,7 @@ def run(program_file: str, build: Callable[[ProgramMetadata], Measure]) -> int:
     return 0
 
 
-def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure) -> None:
+def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any]) -> None:
     """Score every episode and write the three files.
 
     Answered episodes are measured. One that failed by the participant's fault gets every key's worst value. One that
@@ -108,17 +121,22 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure) -> N
     """
     made_by = _versions(measure.packages) | dict(measure.facts())  # first: what is missing shows before any work
     truths = read_ground_truth(folders.reference)
-    episodes = read_episodes(folders.results)
-    cases = {id(each): _case(each, truths, folders) for each in episodes if each.scored}
-    answered = [case for case in cases.values() if case.episode.answered]
-    measured = {id(case.episode): result for case, result in zip(answered, measure.measure(answered), strict=True)}
+    outlines: list[_Outline] = []
+    parts: dict[int, Any] = {}  # by position among the outlines
+    for episode in iterate_episodes(folders.results):
+        if episode.scored:
+            case = _case(episode, truths, folders)
+            if episode.answered:
+                parts[len(outlines)] = measure.read(case)
+        outlines.append(_Outline(row=episode.row, failure=episode.failure, scored=episode.scored))
+    measured = dict(zip(parts, measure.finish(list(parts.values())), strict=True))
     worst = {key: scale.worst for key, scale in metadata.scores.items()}
-    rows = [_row(each, measured.get(id(each)), worst) for each in episodes if each.scored]
-    everything = [row.scores for row in rows] + [worst] * (len(episodes) - len(rows))
+    rows = [_row(each, measured.get(at), worst) for at, each in enumerate(outlines) if each.scored]
+    everything = [row.scores for row in rows] + [worst] * (len(outlines) - len(rows))
     scores = {key: mean([each[key] for each in everything]) for key in worst}
     folders.output.mkdir(parents=True, exist_ok=True)
     write_scenarios(folders.output, rows)
-    write_provenance(folders.output, _provenance(folders, metadata, made_by=made_by, episodes=episodes))
+    write_provenance(folders.output, _provenance(folders, metadata, made_by=made_by, outlines=outlines))
     write_scores(folders.output, scores)  # last: where it stands, the rest is there too
 
 
@@ -130,14 +148,13 @@ def _case(episode: RecordedEpisode, truths: Mapping[str, ReferenceRow], folders:
     return Case(episode=episode, reference=reference)
 
 
-def _row(episode: RecordedEpisode, measured: Measured | None, worst: Mapping[str, float]) -> ScenarioRow:
+def _row(outline: _Outline, measured: Measured | None, worst: Mapping[str, float]) -> ScenarioRow:
     if measured is None:
-        failure = episode.failure
-        detail: dict[str, Any] = {"failure": str(failure), "reason": f"the episode ended with {failure}: worst value"}
-        scores = dict(worst)
-    else:
-        scores, detail = measured.scores, measured.detail
-    return ScenarioRow(scenario=episode.row.scenario, trial=episode.row.trial, scores=scores, detail=detail)
+        reason = f"the episode ended with {outline.failure}: worst value"
+        measured = Measured(scores=dict(worst), detail={"failure": str(outline.failure), "reason": reason})
+    return ScenarioRow(
+        scenario=outline.row.scenario, trial=outline.row.trial, scores=measured.scores, detail=measured.detail
+    )
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:
@@ -149,14 +166,14 @@ def _versions(packages: Sequence[str]) -> dict[str, str]:
 
 
 def _provenance(
-    folders: Folders, metadata: ProgramMetadata, *, made_by: Mapping[str, str], episodes: Sequence[RecordedEpisode]
+    folders: Folders, metadata: ProgramMetadata, *, made_by: Mapping[str, str], outlines: Sequence[_Outline]
 ) -> dict[str, str]:
-    unscored = Counter(str(each.failure) for each in episodes if not each.scored)
+    unscored = Counter(str(each.failure) for each in outlines if not each.scored)
     return {
         "program": metadata.name,
         "program_version": metadata.version,
         "python": platform.python_version(),
-        "episodes": str(len(episodes)),
+        "episodes": str(len(outlines)),
         "unscored": str(unscored.total()),
         "ground_truth_sha256": _sha256(ground_truth_path(folders.reference)),
         **{f"unscored_{code}": str(count) for code, count in sorted(unscored.items())},

@@ -172,14 +172,18 @@ def ground_truth_path(folder: Path) -> Path:
 
 
 def read_episodes(folder: Path) -> list[RecordedEpisode]:
-    """Read every episode of the evaluation, in the order of ``episodes.jsonl``.
+    """All of :func:`iterate_episodes` at once."""
+    return list(iterate_episodes(folder))
+
+
+def iterate_episodes(folder: Path) -> Iterator[RecordedEpisode]:
+    """Read the evaluation's episodes one by one, in the order of ``episodes.jsonl``.
 
     Raises:
         ScoringInputError: no episode, a malformed file, a pair of scenario and trial that occurs twice, or an answered
             episode whose record holds no answer.
     """
     path = folder / EPISODES_FILE
-    episodes: list[RecordedEpisode] = []
     seen: dict[tuple[str, int], int] = {}
     for line, content in json_lines(path):
         row = read_model(EpisodeRow, content, path=path, line=line)
@@ -189,10 +193,9 @@ def read_episodes(folder: Path) -> list[RecordedEpisode]:
             raise ScoringInputError(message, path=path, line=line)
         if (row.outcome is Outcome.FAILED) != (row.failure is not None):
             raise ScoringInputError("a failed episode, and no other, needs a failure code", path=path, line=line)
-        episodes.append(_recorded(row, folder, path=path, line=line))
-    if not episodes:
+        yield _recorded(row, folder, path=path, line=line)
+    if not seen:
         raise ScoringInputError("holds no episode", path=path)
-    return episodes
 
 
 def _recorded(row: EpisodeRow, folder: Path, *, path: Path, line: int) -> RecordedEpisode:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from gauntlet_scoring.program import Case, Measure, Measured, run
 from gauntlet_scoring.rouge import rouge_f1
-from gauntlet_scoring.step_texts import StepTexts, step_texts
+from gauntlet_scoring.step_texts import step_texts
 
 
-def measure(cases: Sequence[Case]) -> list[Measured]:
-    """Eight F1 values of each answered episode; no plan, or no call, gives 0."""
-    return [_measure(step_texts(case)) for case in cases]
-
-
-def _measure(texts: StepTexts) -> Measured:
+def measure(case: Case) -> Measured:
+    """Eight F1 values of an answered episode; no plan, or no call, gives 0."""
+    texts = step_texts(case)
     scores = {
         f"{name}_{variant}": value
         for name, pair in (("plan", texts.plan), ("execution", texts.execution))
@@ -25,4 +21,4 @@ def _measure(texts: StepTexts) -> Measured:
 
 
 if __name__ == "__main__":
-    sys.exit(run(__file__, lambda metadata: Measure(measure, packages=("rouge-score", "nltk"))))
+    sys.exit(run(__file__, lambda metadata: Measure(read=measure, finish=list, packages=("rouge-score", "nltk"))))

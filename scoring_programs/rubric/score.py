@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 
 from gauntlet_scoring.checks import judge
@@ -12,12 +11,8 @@ from gauntlet_scoring.program import Case, Measure, Measured, run
 from gauntlet_scoring.statistics import mean
 
 
-def measure(cases: Sequence[Case]) -> list[Measured]:
-    """The three criteria of each answered episode, their mean, and every check's verdict."""
-    return [_measure(case) for case in cases]
-
-
-def _measure(case: Case) -> Measured:
+def measure(case: Case) -> Measured:
+    """The three criteria of an answered episode, their mean, and every check's verdict."""
     reference = case.reference
     if reference.truth.checks is None:
         message = f"scenario {reference.truth.key} has no `checks`, which the rubric is judged by"
@@ -29,4 +24,4 @@ def _measure(case: Case) -> Measured:
 
 
 if __name__ == "__main__":
-    sys.exit(run(__file__, lambda metadata: Measure(measure)))
+    sys.exit(run(__file__, lambda metadata: Measure(read=measure, finish=list)))

@@ -1,4 +1,4 @@
-"""The programs under the conditions of a sandbox: no account, no environment, nothing to write but a scratch and the output."""
+"""The programs under the conditions of a sandbox: no account, no environment, no network."""
 
 from __future__ import annotations
 

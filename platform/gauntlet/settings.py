@@ -129,6 +129,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "gauntlet.web.middleware.PageErrors",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -176,7 +177,7 @@ STORAGES: dict[str, dict[str, Any]] = {
         "BACKEND": env.str("STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"),
         "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(VAR / "artifacts")}),
     },
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "gauntlet.web.staticfiles.StaticFiles"},
 }
 if DEBUG:
     STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -241,7 +242,7 @@ CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
         "script-src": [SELF, NONCE],
-        "style-src": [SELF],
+        "style-src": [SELF, NONCE],  # the leaderboard names its cells for phones in a style element
         "img-src": [SELF, "data:"],
         "object-src": [NONE],
         "base-uri": [NONE],
@@ -249,6 +250,7 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
+CSRF_FAILURE_VIEW = "gauntlet.web.views.errors.form_expired"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True

@@ -1,0 +1,138 @@
+"""The leaderboard's page: rows as terse HTML, heads with their links, labels for the phone layout."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from gauntlet.competitions.models import Column
+from gauntlet.leaderboards.selectors import Board, Row
+from gauntlet.web.templatetags.gauntlet_ui import bar
+
+PAGE_SIZE: Final = 200  # rows on one page
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """A column's head: its link sorts best first, and the other way round where it already does."""
+
+    column: Column
+    query: str
+    sorted: bool
+    hint: str
+    scale: str  # ends of the bars' scale, for the primary column
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRow:
+    """The reader's own row, always within reach."""
+
+    rank: int | None
+    score: str
+    href: str
+    words: str
+    submission: str
+
+
+def heads(board: Board, query: QueryDict) -> list[Head]:
+    """The columns in their order, the primary one first."""
+    made = []
+    for column in in_order(board):
+        best_first = board.ascending == (column.sorting == "asc")
+        is_sorted = column == board.sorted_by
+        sort = f"-{column.key}" if is_sorted and best_first else column.key
+        made.append(
+            Head(
+                column=column,
+                query=with_query(query, sort=sort),
+                sorted=is_sorted,
+                hint=f"Sort by {column.title}, {'worst' if sort.startswith('-') else 'best'} first",
+                scale=f"{board.low:g} to {board.high:g}" if column == board.primary else "",
+            )
+        )
+    return made
+
+
+def in_order(board: Board) -> list[Column]:
+    """The board's columns with the primary one first."""
+    return [board.primary, *(column for column in board.columns if column != board.primary)]
+
+
+def with_query(query: QueryDict, **changes: str) -> str:
+    """The page's query with changes; a new order or search begins on the first page."""
+    kept = {name: query[name] for name in ("q", "sort") if query.get(name)}
+    return urlencode({**kept, **changes})
+
+
+def rows(board: Board) -> SafeString:
+    """The table's body without closing tags and classes on cells: 200 rows stay well under 60 KB."""
+    columns = in_order(board)
+    return format_html_join("", "{}", ((_row(row, board, columns),) for row in board.rows))
+
+
+def _row(row: Row, board: Board, columns: list[Column]) -> SafeString:
+    look = ' id="me" class="me"' if row.mine else ' class="base"' if row.baseline else ""
+    name = format_html("{}{}", row.participant, _tag(row))
+    cells = format_html_join(
+        "",
+        "<td>{}{}",
+        (
+            (
+                cell.text if (cell := row.cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),  # noqa: S308
+                bar(cell, board.low, board.high) if column == board.primary else "",
+            )
+            for column in columns
+        ),
+    )
+    return format_html(
+        "<tr{}><td>{}<th>{}{}<td>{}<td><time>{}</time><details><summary>More</summary></details>",
+        mark_safe(look),  # noqa: S308 -- one of three constants
+        "–" if row.rank is None else row.rank,
+        name,
+        cells,
+        row.scenarios,
+        f"{row.submitted_at:%Y-%m-%d}",
+    )
+
+
+def _tag(row: Row) -> SafeString:
+    if row.baseline:
+        return format_html(' <span class="tag">baseline</span> {}', row.submission_name)
+    return format_html(' <span class="tag">you</span>') if row.mine else format_html("")
+
+
+def own_row(board: Board) -> OwnRow | None:
+    """Where the reader stands, and a link to there."""
+    own = board.own_row
+    if own is None:
+        return None
+    score = own.cells.get(board.primary.key)
+    here = any(row.mine for row in board.rows)
+    return OwnRow(
+        rank=own.rank,
+        score=score.text if score else "",
+        href="#me" if here else f"?{urlencode({'q': own.participant})}",
+        words="Go to your row" if here else "Find your row",
+        submission=str(own.submission),
+    )
+
+
+def phone_labels(board: Board) -> SafeString:
+    """A style sheet that names the cells below the primary score on a phone, once a page and not once a cell."""
+    titles = [column.title for column in in_order(board)[1:]] + ["Scenarios", "Date"]
+    rules = "".join(
+        f'.board td:nth-child({number})::before{{content:"{css_string(title)}"}}'
+        for number, title in enumerate(titles, start=4)
+    )
+    return mark_safe(f"@media (max-width:640px){{{rules}}}")  # noqa: S308 -- css_string leaves letters and escapes only
+
+
+def css_string(text: str) -> str:
+    """Text for a CSS string: all but letters and digits as escapes, so that no title can end the string or the sheet."""
+    return re.sub(r"[^A-Za-z0-9]", lambda match: f"\\{ord(match.group()):x} ", text)

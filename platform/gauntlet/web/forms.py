@@ -1,0 +1,59 @@
+"""Forms of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django import forms
+
+from gauntlet.accounts.models import TokenScope
+from gauntlet.competitions.models import Phase
+
+
+class SubmitForm(forms.Form):
+    """An agent bundle for one of the phases that are open."""
+
+    phase = forms.TypedChoiceField(label="Phase", coerce=int)
+    bundle = forms.FileField(
+        label="Agent bundle",
+        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
+        error_messages={"required": "Choose the .zip file of your agent.", "empty": "This file is empty."},
+    )
+    name = forms.CharField(label="Name", max_length=200, required=False)
+
+    def __init__(self, *args: object, phases: Sequence[Phase], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        choices = [(phase.index, phase.name) for phase in phases]
+        field = self.fields["phase"]
+        assert isinstance(field, forms.TypedChoiceField)  # noqa: S101 -- declared above
+        field.choices = choices
+        field.initial = choices[-1][0] if choices else None
+        field.error_messages["invalid_choice"] = "This phase is not open. Reload the page to see which one is."
+
+
+class ImportForm(forms.Form):
+    """A competition bundle."""
+
+    bundle = forms.FileField(
+        label="Competition bundle",
+        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
+        error_messages={"required": "Choose the .zip file of the bundle.", "empty": "This file is empty."},
+    )
+
+
+class TokenForm(forms.Form):
+    """What a token is made from."""
+
+    name = forms.CharField(label="Name", max_length=100)
+    scopes = forms.MultipleChoiceField(
+        label="It may",
+        choices=TokenScope.choices,
+        initial=[TokenScope.READ, TokenScope.SUBMIT],
+        error_messages={"required": "Choose at least one thing that the token may do."},
+    )
+    days = forms.TypedChoiceField(
+        label="Expires",
+        coerce=int,
+        choices=[(30, "after 30 days"), (90, "after 90 days"), (365, "after a year"), (0, "never")],
+        initial=90,
+    )

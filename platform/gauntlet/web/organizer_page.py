@@ -1,0 +1,57 @@
+"""What organizers see in tables: the same few queries at any length."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+
+from gauntlet.competitions.models import Competition, Participation
+from gauntlet.evaluation.models import Evaluation
+from gauntlet.evaluation.states import EvaluationState
+from gauntlet.submissions.models import Submission
+from gauntlet.submissions.states import SubmissionState
+
+STATES: Final = [
+    *((state.value, state.label) for state in SubmissionState if state != SubmissionState.ACCEPTED),
+    *((state.value, state.label) for state in EvaluationState),
+]
+_NEWER: Final = Evaluation.objects.filter(
+    submission=OuterRef("submission"), task=OuterRef("task"), number__gt=OuterRef("number")
+)
+_NEWEST: Final = Evaluation.objects.filter(~Exists(_NEWER))
+
+
+def submissions_of(
+    competition: Competition, *, state: str = "", participant: str = "", phase: str = ""
+) -> QuerySet[Submission]:
+    """A competition's submissions, newest first, narrowed by state, a part of the participant's name, and phase."""
+    found = (
+        Submission.objects.filter(phase__competition=competition)
+        .select_related("phase__competition", "participant")
+        .prefetch_related(Prefetch("evaluations", _NEWEST.order_by("task__index")))
+        .order_by("-created_at")
+    )
+    if state in SubmissionState.values:
+        found = found.filter(state=state)
+    elif state in EvaluationState.values:
+        found = found.filter(Exists(_NEWEST.filter(submission=OuterRef("pk"), state=state)))
+    if participant:
+        found = found.filter(participant__username__icontains=participant)
+    if phase.isdecimal():
+        found = found.filter(phase__index=int(phase))
+    return found
+
+
+def participations_of(competition: Competition, *, state: str = "") -> QuerySet[Participation]:
+    """Who asked to take part, newest first, each with ``sent``, the number of their submissions."""
+    sent = Count("user__submissions", filter=Q(user__submissions__phase__competition=competition))
+    found = competition.participations.select_related("user").annotate(sent=sent).order_by("-created_at", "-pk")
+    return found.filter(state=state) if state else found
+
+
+def participation_counts(competition: Competition) -> dict[str, int]:
+    """How many people are in each state, and ``all``."""
+    rows = competition.participations.order_by().values_list("state").annotate(n=Count("pk"))
+    counts = {"pending": 0, "approved": 0, "denied": 0, **dict(rows)}
+    return {**counts, "all": sum(counts.values())}

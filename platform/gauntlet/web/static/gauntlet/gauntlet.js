@@ -1,0 +1,220 @@
+// The pages work without this file; it adds what needs a clock or a connection. No framework, no request off the site.
+"use strict";
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+  // --- Words for amounts; the same as the server's (templatetags/gauntlet_ui.py) ---
+  function bytes(n) {
+    for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
+      if (n >= size) return `${(n / size).toFixed(n >= 100 * size ? 0 : 1)} ${unit}`;
+    }
+    return plural(n, "byte");
+  }
+  function span(seconds) {
+    const s = Math.max(0, Math.round(seconds));
+    const d = Math.floor(s / 86400), h = Math.floor(s / 3600) % 24, m = Math.floor(s / 60) % 60;
+    if (d) return `${d} d ${h} h`;
+    if (h) return `${h} h ${m} min`;
+    if (m) return `${m} min ${s % 60} s`;
+    return `${s} s`;
+  }
+
+  // --- Theme: the form works by itself; here it changes without a reload ---
+  for (const form of all("form.theme")) {
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const button = form.querySelector("button");
+      const order = ["auto", "light", "dark"];
+      const theme = button.value;
+      document.documentElement.dataset.theme = theme;
+      document.cookie = `theme=${theme};path=/;max-age=31536000;samesite=lax${location.protocol === "https:" ? ";secure" : ""}`;
+      const next = order[(order.indexOf(theme) + 1) % 3];
+      const names = { auto: "as the system", light: "light", dark: "dark" };
+      button.value = next;
+      button.title = `Colours: ${names[theme]}. Change to ${names[next]}`;
+      button.querySelector(".sr").textContent = button.title;
+    });
+  }
+
+  // --- Countdowns ---
+  const skew = Date.parse(document.documentElement.dataset.now) - Date.now();
+  let reloaded = false;
+  function tick() {
+    for (const node of all("time[data-until]")) {
+      const left = (Date.parse(node.dateTime) - Date.now() - skew) / 1000;
+      const text = left > 0 ? `${node.dataset.until} ${span(left)}`.trim() : "now";
+      if (node.textContent !== text) node.textContent = text;
+      if (left <= 0 && "reload" in node.dataset && !reloaded) {
+        reloaded = true;
+        location.reload();
+      }
+    }
+  }
+  if (document.querySelector("time[data-until]")) setInterval(tick, 1000);
+
+  // --- Upload: progress in bytes and seconds, errors beside their field ---
+  function showProblem(form, name, text) {
+    const field = form.elements[name];
+    const place = form.querySelector(`[data-problem="${name}"]`) || form.querySelector('[data-problem="__all__"]');
+    if (field && field.setAttribute) field.setAttribute("aria-invalid", "true");
+    place.querySelector("span").textContent = text;
+    place.hidden = false;
+    if (field && field.focus) field.focus();
+  }
+  function clearProblems(form) {
+    all("[data-problem]", form).forEach((node) => { node.hidden = true; });
+    all("[aria-invalid]", form).forEach((node) => node.removeAttribute("aria-invalid"));
+  }
+  function upload(form) {
+    const box = form.querySelector("[data-progress]");
+    const bar = box.querySelector("progress"), words = box.querySelector("[data-words]"), status = box.querySelector("[role=status]");
+    const button = form.querySelector("[type=submit]"), cancel = box.querySelector("[data-cancel]");
+    const request = new XMLHttpRequest();
+    const began = performance.now();
+    const leave = (event) => event.preventDefault();
+    const done = () => {
+      removeEventListener("beforeunload", leave);
+      button.disabled = false;
+      box.hidden = true;
+    };
+    const fail = (text) => { done(); showProblem(form, "__all__", text); };
+    clearProblems(form);
+    box.hidden = false;
+    button.disabled = true;
+    status.textContent = "Uploading";
+    addEventListener("beforeunload", leave);
+    request.upload.addEventListener("progress", (event) => {
+      const seconds = (performance.now() - began) / 1000;
+      bar.max = event.total;
+      bar.value = event.loaded;
+      const rest = event.loaded ? (seconds * (event.total - event.loaded)) / event.loaded : 0;
+      words.textContent = `${bytes(event.loaded)} of ${bytes(event.total)} in ${span(seconds)}` +
+        (event.loaded < event.total ? `, about ${span(rest)} left` : ". Uploaded; it is being stored");
+      if (event.loaded === event.total) status.textContent = "Uploaded; it is being stored";
+    });
+    request.addEventListener("load", () => {
+      let answer = null;
+      try { answer = JSON.parse(request.responseText); } catch { /* an error page, not an answer */ }
+      if (answer && answer.location) {
+        removeEventListener("beforeunload", leave);
+        sessionStorage.removeItem(`draft:${location.pathname}`);
+        location.assign(answer.location);
+      } else if (answer && answer.errors) {
+        done();
+        for (const [name, texts] of Object.entries(answer.errors)) showProblem(form, name, texts.join(" "));
+      } else if (request.status === 413) {
+        fail("The file is larger than this site takes. Make it smaller and submit again.");
+      } else {
+        fail(`The server answered with an error (${request.status}). Nothing was counted; try again.`);
+      }
+    });
+    request.addEventListener("error", () => fail("The connection was lost before the file had arrived. Nothing was counted; try again."));
+    request.addEventListener("abort", () => fail("You cancelled the upload. Nothing was counted."));
+    cancel.onclick = () => request.abort();
+    request.open("POST", form.action || location.href);
+    request.setRequestHeader("Accept", "application/json");
+    request.send(new FormData(form));
+  }
+  for (const form of all("form[data-upload]")) {
+    const key = `draft:${location.pathname}`;
+    const text = form.querySelector("input[type=text]");
+    if (text) {
+      if (!text.value) text.value = sessionStorage.getItem(key) || "";
+      text.addEventListener("input", () => sessionStorage.setItem(key, text.value));
+    }
+    const file = form.querySelector("input[type=file]");
+    file.addEventListener("change", () => {
+      clearProblems(form);
+      const chosen = file.files[0], limit = Number(form.dataset.upload);
+      if (chosen && limit && chosen.size > limit) {
+        showProblem(form, file.name, `This file has ${bytes(chosen.size)}; the limit is ${bytes(limit)}. Choose a smaller one.`);
+      }
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const chosen = file.files[0], limit = Number(form.dataset.upload);
+      if (chosen && limit && chosen.size > limit) file.dispatchEvent(new Event("change"));
+      else upload(form);
+    });
+  }
+
+  // --- Live: server-sent events, else polling; an earlier answer never replaces a later one ---
+  function live(node) {
+    const quiet = document.querySelector("[data-quiet]"), said = document.querySelector("[data-said]");
+    let asked = 0, shown = 0, timer = 0, source = null;
+    const finished = () => node.dataset.final === "true";
+    async function refresh() {
+      const mine = ++asked;
+      let answer;
+      try {
+        answer = await fetch(node.dataset.live, { headers: { "X-Fragment": "1" }, credentials: "same-origin" });
+      } catch {
+        quiet.textContent = "No connection to the server. The page shows the last known state and keeps trying.";
+        return;
+      }
+      if (!answer.ok || mine < shown) return;
+      const html = await answer.text();
+      if (mine < shown) return;
+      shown = mine;
+      if (source && source.readyState === EventSource.OPEN) quiet.textContent = "";
+      swap(node, html);
+      if (said && said.textContent !== node.dataset.state) said.textContent = node.dataset.state;
+      if (finished()) stop();
+    }
+    function poll(seconds) {
+      clearInterval(timer);
+      timer = setInterval(() => { if (!document.hidden) refresh(); }, seconds * 1000);
+    }
+    function stop() {
+      clearInterval(timer);
+      if (source) source.close();
+      quiet.textContent = "";
+    }
+    function listen() {
+      let due = 0;
+      source = new EventSource(node.dataset.events);
+      const changed = () => { clearTimeout(due); due = setTimeout(refresh, 150); };
+      for (const name of ["message", "state", "progress", "change"]) source.addEventListener(name, changed);
+      source.addEventListener("open", () => { quiet.textContent = ""; clearInterval(timer); });
+      source.addEventListener("error", () => {
+        if (finished()) return stop();
+        quiet.textContent = "Live updates were interrupted. Checking every 5 seconds instead.";
+        poll(5);
+        if (source.readyState === EventSource.CLOSED) setTimeout(listen, 30000);
+      });
+    }
+    if (finished()) return;
+    if (node.dataset.events && window.EventSource) listen();
+    else poll(5);
+  }
+  function swap(node, html) {
+    const open = new Set(all("details[open][id]", node).map((d) => d.id));
+    const focus = document.activeElement && node.contains(document.activeElement) ? document.activeElement.id : "";
+    const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live]");
+    if (!fresh) return;
+    node.replaceChildren(...fresh.childNodes);
+    node.dataset.final = fresh.dataset.final;
+    node.dataset.state = fresh.dataset.state;
+    all("details[id]", node).forEach((d) => { if (open.has(d.id)) d.open = true; });
+    if (focus) document.getElementById(focus)?.focus();
+  }
+  all("[data-live]").forEach(live);
+
+  // --- Small things ---
+  for (const box of all("input[data-all]")) {
+    const others = all(`input[name="${box.dataset.all}"]`);
+    box.hidden = false;
+    box.addEventListener("change", () => others.forEach((o) => { o.checked = box.checked; }));
+  }
+  for (const select of all("select[data-submit]")) select.addEventListener("change", () => select.form.requestSubmit());
+  for (const button of all("button[data-copy]")) {
+    if (!navigator.clipboard) continue;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+      button.textContent = "Copied";
+    });
+  }
+  document.querySelector("[data-focus]")?.focus();
+})();

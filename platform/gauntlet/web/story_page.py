@@ -1,0 +1,235 @@
+"""A submission's page: the words around its story. What may be seen was decided when the story was told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, ScoreStory, Step, SubmissionStory
+from gauntlet.web.templatetags.gauntlet_ui import duration
+
+_TITLES: Final = {
+    "received": "Received",
+    "checked": "Checked",
+    "queued": "Queued",
+    "running": "Running",
+    "scoring": "Scoring",
+    "finished": "Finished",
+}
+_ICONS: Final = {"done": "check", "current": "turn", "waiting": "dot", "failed": "cross", "skipped": "dot"}
+_WORDS: Final = {
+    "done": "done",
+    "current": "now",
+    "waiting": "to come",
+    "failed": "ended here",
+    "skipped": "not reached",
+}
+_SHOWN_LINES: Final = 12
+
+_COUNTS: Final = {
+    "attempt": "uses one attempt",
+    "failed_start": "uses one of the failed starts, no attempt",
+    "nothing": "uses no attempt",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepLine:
+    """A step as the line shows it."""
+
+    title: str
+    state: str
+    icon: str
+    word: str
+    at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreLine:
+    """A score beside the participant's best other one and the leader's, with the differences in words."""
+
+    title: str
+    primary: bool
+    value: str
+    interval: str
+    own_best: str
+    leader: str
+    against_own: str
+    against_leader: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Named:
+    """A column of the scenarios' table, or a value in it."""
+
+    title: str
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeLine:
+    """One scenario in the table."""
+
+    episode: UUID | None
+    scenario: str
+    text: str | None
+    trial: int
+    outcome: str
+    failure: object
+    seconds: float | None
+    tool_calls: int
+    has_trajectory: bool
+    values: Sequence[Named]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationTable:
+    """The scenarios of one task."""
+
+    task: str
+    summary: str
+    trials: bool
+    keys: Sequence[Named]
+    episodes: Sequence[EpisodeLine]
+
+
+def said(story: SubmissionStory) -> str:
+    """Where the submission stands, in one sentence; it is also what a screen reader is told at a change."""
+    current = next((one for one in story.evaluations if one.state == story.status), None)
+    return {
+        "received": "It waits for the check of its bundle.",
+        "checking": "The bundle is being unpacked and checked, and its packages installed.",
+        "rejected": "The bundle was not accepted; nothing was run.",
+        "waiting": "The organizer approves each run of this phase.",
+        "queued": _queued(current),
+        "running": f"The agent is running: {current.episodes_done} of {current.episodes_total} episodes are done."
+        if current
+        else "The agent is running.",
+        "scoring": "All episodes are over; they are being scored.",
+        "finished": _finished(story),
+        "failed": "It failed; the cause is above.",
+        "cancelled": "It was cancelled; nothing more will happen to it.",
+    }.get(story.status, "")
+
+
+def _queued(evaluation: EvaluationStory | None) -> str:
+    if evaluation is None or evaluation.position is None:
+        return "It waits for a free worker."
+    place = (
+        "It is next in the queue" if evaluation.position == 1 else f"It is number {evaluation.position} in the queue"
+    )
+    if evaluation.estimate_seconds is None:
+        return f"{place}; there is no history yet to estimate from."
+    return f"{place} and starts in about {duration(float(round(evaluation.estimate_seconds)))}."
+
+
+def _finished(story: SubmissionStory) -> str:
+    seconds = sum(one.agent_seconds for one in story.evaluations)
+    scored = sum(one.scorer_seconds for one in story.evaluations)
+    return f"It is scored. The agent ran for {duration(seconds)}, the scorers for {duration(scored)}."
+
+
+def steps(story: SubmissionStory) -> list[StepLine]:
+    """The step line, each step with an icon and a word."""
+    return [_step(step) for step in story.steps]
+
+
+def _step(step: Step) -> StepLine:
+    return StepLine(
+        title=_TITLES.get(step.name, step.name),
+        state=step.state,
+        icon=_ICONS[step.state],
+        word=_WORDS[step.state],
+        at=step.at,
+    )
+
+
+def counts(story: SubmissionStory) -> str:
+    """Which quota a failed submission used."""
+    return _COUNTS.get(story.counts_as, "") if story.final else ""
+
+
+def last_lines(story: SubmissionStory) -> str:
+    """The end of the log that belongs to a failure."""
+    text = story.check_log if story.status == "rejected" else story.log
+    return "\n".join((text or "").rstrip().splitlines()[-_SHOWN_LINES:]) if story.failure else ""
+
+
+def scores(story: SubmissionStory) -> list[ScoreLine]:
+    """The scores' table."""
+    return [_score(score) for score in story.scores]
+
+
+def _score(score: ScoreStory) -> ScoreLine:
+    def text(value: float | None) -> str:
+        return "–" if value is None else f"{value:.{score.precision}f}"
+
+    interval = ""
+    if score.low is not None and score.high is not None:
+        interval = f"{text(score.low)} to {text(score.high)}"
+    return ScoreLine(
+        title=score.title,
+        primary=score.primary,
+        value=text(score.value),
+        interval=interval,
+        own_best=text(score.own_best),
+        leader=text(score.leader),
+        against_own=_difference(score, score.own_best),
+        against_leader=_difference(score, score.leader),
+    )
+
+
+def _difference(score: ScoreStory, other: float | None) -> str:
+    """How this submission stands against another value, in words and figures."""
+    if score.value is None or other is None:
+        return ""
+    by = round(score.value - other, score.precision)
+    if by == 0:
+        return "the same"
+    better = (by > 0) != (score.sorting == "asc")
+    return f"{abs(by):.{score.precision}f} {'better' if better else 'worse'}"
+
+
+def tables(story: SubmissionStory) -> list[EvaluationTable]:
+    """The scenarios' tables, one a task."""
+    return [_table(one) for one in story.evaluations]
+
+
+def _table(evaluation: EvaluationStory) -> EvaluationTable:
+    episodes = evaluation.episodes
+    keys = sorted({key for episode in episodes for key in episode.scores})
+    answered = sum(episode.outcome == "answered" for episode in episodes)
+    return EvaluationTable(
+        task=evaluation.task,
+        summary=f"{answered} of {len(episodes)} episodes ended with an answer.",
+        trials=any(episode.trial > 1 for episode in episodes),
+        keys=[Named(title=score_title(key)) for key in keys],
+        episodes=[_episode(episode, keys) for episode in episodes],
+    )
+
+
+def _episode(episode: EpisodeStory, keys: Sequence[str]) -> EpisodeLine:
+    values = [
+        Named(title=score_title(key), text=f"{episode.scores[key]:.2f}" if key in episode.scores else "–")
+        for key in keys
+    ]
+    return EpisodeLine(
+        episode=episode.episode,
+        scenario=episode.scenario,
+        text=episode.text,
+        trial=episode.trial,
+        outcome=episode.outcome,
+        failure=episode.failure,
+        seconds=episode.seconds,
+        tool_calls=episode.tool_calls,
+        has_trajectory=episode.has_trajectory,
+        values=values,
+    )
+
+
+def score_title(key: str) -> str:
+    """``rubric.data_retrieval_accuracy`` as a head: data retrieval accuracy."""
+    return key.partition(".")[2].replace("_", " ") or key

@@ -1,0 +1,213 @@
+"""Components of the pages: icons, state chips, times, amounts, form fields, the interval bar."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.forms import BoundField
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from gauntlet.web import wording
+
+register = template.Library()
+
+THEMES = ("auto", "light", "dark")
+_THEME_WORDS = {"auto": "as the system", "light": "light", "dark": "dark"}
+#: Chip: look, icon, word. The word says everything that the look says.
+_CHIPS = {
+    "received": ("", "clock", "Received"),
+    "checking": ("run", "turn", "Being checked"),
+    "waiting": ("warn", "clock", "Waiting for approval"),
+    "queued": ("", "clock", "Queued"),
+    "running": ("run", "turn", "Running"),
+    "scoring": ("run", "turn", "Being scored"),
+    "finished": ("good", "check", "Finished"),
+    "failed": ("bad", "cross", "Failed"),
+    "rejected": ("bad", "cross", "Rejected"),
+    "cancelled": ("", "stop", "Cancelled"),
+    "open": ("good", "open", "Open"),
+    "soon": ("", "clock", "Not yet open"),
+    "closed": ("", "closed", "Closed"),
+    "pending": ("warn", "clock", "Waiting for approval"),
+    "approved": ("good", "check", "Approved"),
+    "denied": ("bad", "cross", "Denied"),
+    "answered": ("good", "check", "Answered"),
+}
+BAR_WIDTH = 160
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A drawing that stands beside its word; hidden from screen readers."""
+    return format_html(
+        '<svg class="i{}" aria-hidden="true"><use href="{}#{}"/></svg>',
+        " turn" if name == "turn" else "",
+        static("gauntlet/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def chip(state: str, owner: str = "") -> SafeString:
+    """A state as icon and word; a failed one says whose fault it is."""
+    look, drawing, word = _CHIPS.get(state, ("", "dot", state.capitalize()))
+    if owner:
+        word = f"{word}: {wording.FAULT[owner]}"
+    return format_html('<span class="chip {}">{}{}</span>', look, icon(drawing), word)
+
+
+@register.simple_tag
+def when(moment: datetime | None, form: str = "minute") -> SafeString:
+    """A moment in UTC: by ``day``, ``minute`` or ``second``, or the ``clock`` alone."""
+    if moment is None:
+        return format_html("–")
+    moment = moment.astimezone(timezone.get_fixed_timezone(0))
+    day = f"{moment.day} {moment:%b %Y}"
+    text = {
+        "day": day,
+        "minute": f"{day}, {moment:%H:%M} UTC",
+        "second": f"{day}, {moment:%H:%M:%S} UTC",
+        "clock": f"{moment:%H:%M:%S}",
+        "short": f"{moment:%d %b %H:%M}",
+    }[form]
+    return format_html('<time datetime="{}">{}</time>', moment.isoformat(timespec="seconds"), text)
+
+
+@register.simple_tag
+def until(moment: datetime, prefix: str = "in", reload: bool = False) -> SafeString:
+    """A countdown, right without a script and ticking with one."""
+    left = (moment - timezone.now()).total_seconds()
+    text = f"{prefix} {duration(left)}".strip() if left > 0 else "now"
+    return format_html(
+        '<time class="count" data-until="{}"{} datetime="{}">{}</time>',
+        prefix,
+        format_html(" data-reload") if reload else "",
+        moment.astimezone(timezone.get_fixed_timezone(0)).isoformat(timespec="seconds"),
+        text,
+    )
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """``3 d 4 h``, ``12 min 5 s``; the script counts in the same words."""
+    if seconds is None:
+        return "–"
+    if 0 < seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = max(0, round(seconds))
+    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    if minutes:
+        return f"{minutes} min {whole % 60} s"
+    return f"{whole} s"
+
+
+@register.filter
+def size(count: int | None) -> str:
+    """Bytes in decimal units: ``12.4 MB``."""
+    if count is None:
+        return "–"
+    for unit, worth in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= worth:
+            return f"{count / worth:.{0 if count >= 100 * worth else 1}f} {unit}"
+    return f"{count} byte{'' if count == 1 else 's'}"
+
+
+@register.filter
+def short_digest(digest: str) -> str:
+    """The first twelve digits: enough to tell two files apart at a glance."""
+    return digest.removeprefix("sha256:")[:12]
+
+
+@register.filter
+def number(value: float | None, precision: int = 3) -> str:
+    """A figure with fixed digits, or a dash where there is none."""
+    return "–" if value is None else f"{value:.{precision}f}"
+
+
+@register.filter
+def item(mapping: dict[str, Any], key: str) -> Any:
+    """The value under a key, or None."""
+    return mapping.get(key)
+
+
+@register.filter
+def fault(owner: str) -> str:
+    """Whose fault a failure is, as the end of a sentence."""
+    return wording.FAULT_SENTENCE.get(owner, "")
+
+
+@register.filter
+def next_step(code: str) -> str:
+    """What the participant can do about a failure code."""
+    return wording.NEXT_STEP.get(code, "")
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: dict[str, Any]) -> str:
+    """The remembered theme of this browser."""
+    request = context.get("request")
+    chosen = request.COOKIES.get("theme", "auto") if request else "auto"
+    return chosen if chosen in THEMES else "auto"
+
+
+@register.inclusion_tag("components/theme.html", takes_context=True)
+def theme_switch(context: dict[str, Any]) -> dict[str, Any]:
+    """The switch: auto, light, dark, auto."""
+    now = theme(context)
+    following = THEMES[(THEMES.index(now) + 1) % len(THEMES)]
+    request = context.get("request")
+    return {
+        "next": following,
+        "title": f"Colours: {_THEME_WORDS[now]}. Change to {_THEME_WORDS[following]}",
+        "csrf_token": context.get("csrf_token"),
+        "here": request.get_full_path() if request else "/",
+    }
+
+
+@register.simple_tag
+def now_iso() -> str:
+    """The server's clock, from which countdowns are counted."""
+    return timezone.now().isoformat(timespec="milliseconds")
+
+
+@register.inclusion_tag("components/field.html")
+def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
+    """A form field with its label, its hint, and its error beside it."""
+    described = [f"{bound.id_for_label}-hint"] if hint or bound.help_text else []
+    attributes: dict[str, Any] = {}
+    if bound.errors:
+        described.append(f"{bound.id_for_label}-problem")
+        attributes["aria-invalid"] = "true"
+    if described:
+        attributes["aria-describedby"] = " ".join(described)
+    return {
+        "field": bound,
+        "widget": bound.as_widget(attrs=attributes),
+        "hint": hint or bound.help_text,
+        "checkbox": getattr(bound.widget_type, "lower", str)() == "checkbox",
+    }
+
+
+@register.simple_tag
+def bar(cell: Any, low: float, high: float) -> SafeString:
+    """A value and its interval on the scale of the whole board, as one short path in pixels."""
+    if cell is None or high <= low:
+        return format_html("")
+
+    def place(value: float) -> int:
+        return round(min(max((value - low) / (high - low), 0.0), 1.0) * BAR_WIDTH)
+
+    at = place(cell.value)
+    path = f"M{at} 1v10"
+    if cell.low is not None and cell.high is not None:
+        path = f"M{place(cell.low)} 6H{place(cell.high)}{path}"
+    return format_html('<svg><path d="{}"/></svg>', path)

@@ -1,0 +1,35 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from gauntlet.web.views import accounts, competitions, episodes, home, organizer, submissions, submit
+
+_ONE = "competitions/<slug:slug>/"
+
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("terms/", home.site_terms, name="site-terms"),
+    path("theme", home.theme, name="theme"),
+    path("accounts/profile/", accounts.profile, name="profile"),
+    path("accounts/tokens/", accounts.token_create, name="token-create"),
+    path("accounts/tokens/<uuid:token_id>/revoke", accounts.token_revoke, name="token-revoke"),
+    path("submissions/", submissions.mine, name="my-submissions"),
+    path("submissions/<uuid:submission_id>/", submissions.page, name="submission"),
+    path("submissions/<uuid:submission_id>/story", submissions.story, name="submission-story"),
+    path("submissions/<uuid:submission_id>/cancel", submissions.cancel, name="submission-cancel"),
+    path("episodes/<uuid:episode_id>/", episodes.episode, name="episode"),
+    path("import/", organizer.import_page, name="import"),
+    path(_ONE, competitions.overview, name="competition"),
+    path(f"{_ONE}pages/<int:index>/", competitions.overview, name="competition-page"),
+    path(f"{_ONE}terms/", competitions.terms, name="competition-terms"),
+    path(f"{_ONE}join", competitions.join_competition, name="join"),
+    path(f"{_ONE}leaderboard/", competitions.leaderboard, name="leaderboard"),
+    path(f"{_ONE}leaderboard/<int:index>/", competitions.leaderboard, name="leaderboard-phase"),
+    path(f"{_ONE}submit/", submit.submit, name="submit"),
+    path(f"{_ONE}submissions/", submissions.of_competition, name="competition-submissions"),
+    path(f"{_ONE}organizer/", organizer.submissions, name="organizer"),
+    path(f"{_ONE}organizer/participants/", organizer.participants, name="organizer-participants"),
+    path(f"{_ONE}organizer/publish", organizer.publish_competition, name="organizer-publish"),
+]

@@ -1,0 +1,1 @@
+"""Views: check the request, call one function, answer."""

@@ -1,0 +1,60 @@
+"""Error pages that say what to do."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import requires_csrf_token
+
+_WORDS: Final = {
+    400: ("The request could not be read", "Go back, reload the page and try again."),
+    401: ("Log in first", "This page belongs to an account."),
+    403: ("You may not do this", "If you think you should, ask the organizer of the competition."),
+    404: (
+        "There is nothing here",
+        "The address may be mistyped, or the page is not yours to see. What is public can be reached from the list of "
+        "competitions.",
+    ),
+    409: ("That is not possible now", "Reload the page: something has changed since you opened it."),
+    413: (
+        "The file is too large",
+        "It is larger than this site takes, and nothing of it was stored. Leave out what the agent does not need, such as "
+        "data sets and model weights, and submit again.",
+    ),
+    422: ("That could not be accepted", "Correct it and try again."),
+    429: ("Too many requests", "Wait a little and try again."),
+}
+
+
+@requires_csrf_token
+def error_page(
+    request: HttpRequest, *, status: int, message: str = "", retry_at: datetime | None = None
+) -> HttpResponse:
+    """A page with the status, what happened and the next step."""
+    heading, advice = _WORDS.get(status, ("That did not work", "Go back and try again."))
+    context = {"status": status, "heading": heading, "message": message or advice, "retry_at": retry_at}
+    return render(request, "error.html", context, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """400"""
+    return error_page(request, status=400)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """403"""
+    return error_page(request, status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """404"""
+    return error_page(request, status=404)
+
+
+def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403 of a form without its token: most often a page that was open for too long, or cookies that are off."""
+    message = "This form is no longer valid. Go back, reload the page and send it again; cookies must be allowed."
+    return error_page(request, status=403, message=message)

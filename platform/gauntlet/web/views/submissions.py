@@ -1,0 +1,120 @@
+"""Submissions: lists, the story of one, its live fragment, cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from gauntlet.competitions.visibility import Audience
+from gauntlet.evaluation.selectors import submission_list, submission_story
+from gauntlet.evaluation.services import cancel_submission
+from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
+from gauntlet.web import story_page
+from gauntlet.web.competition_page import open_page
+from gauntlet.web.submission_rows import SubmissionRow, submission_rows
+from gauntlet.web.views.accounts import signed_in
+
+_PAGE = 50
+
+
+def page_of(request: HttpRequest, rows: Any, size: int = _PAGE) -> Any:
+    """The page that the query asks for, or the nearest there is."""
+    return Paginator(rows, size).get_page(request.GET.get("page"))
+
+
+def _list(request: HttpRequest, *, competition: str = "") -> dict[str, Any]:
+    page = page_of(request, submission_list(signed_in(request), competition=competition))
+    rows: Sequence[SubmissionRow] = submission_rows(page.object_list)
+    going = sum(not row.settled for row in rows)
+    return {
+        "rows": rows,
+        "settled": not going,
+        "said": f"{going} going on" if going else "Nothing is going on",
+        "page": page.number,
+        "pages": page.paginator.num_pages,
+    }
+
+
+@require_GET
+@login_required
+def mine(request: HttpRequest) -> HttpResponse:
+    """The reader's submissions to every competition."""
+    context = {"nav": "submissions", "show_competition": True, **_list(request)}
+    return render(request, "submissions/list.html" if _fragment(request) else "submissions/mine.html", context)
+
+
+@require_GET
+@login_required
+def of_competition(request: HttpRequest, slug: str) -> HttpResponse:
+    """The reader's submissions to one competition."""
+    context = open_page(request, slug).context("submissions", **_list(request, competition=slug))
+    template = "submissions/list.html" if _fragment(request) else "competition/submissions.html"
+    return render(request, template, context)
+
+
+def _fragment(request: HttpRequest) -> bool:
+    return request.headers.get("X-Fragment") == "1"
+
+
+@require_GET
+def page(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """A submission from top to bottom, as far as this reader may see it."""
+    return render(request, "submissions/page.html", _story(request, submission_id))
+
+
+@require_GET
+@never_cache
+def story(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """The same as a fragment, for the live page."""
+    return render(request, "submissions/story.html", _story(request, submission_id))
+
+
+def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
+    submission, audience = access_submission_as_reader(request.user, submission_id)
+    told = submission_story(submission, audience=audience, now=timezone.now())
+    return {
+        "nav": "submissions" if submission.participant_id == request.user.pk else "",
+        "story": told,
+        "said": story_page.said(told),
+        "steps": story_page.steps(told),
+        "scores": story_page.scores(told),
+        "evaluations": story_page.tables(told),
+        "counts": story_page.counts(told),
+        "last_lines": story_page.last_lines(told),
+        "competition_title": submission.phase.competition.title,
+        "is_owner": submission.participant_id == request.user.pk,
+        "is_organizer": audience is Audience.ORGANIZER,
+        "reveal_at": submission.phase.reveal_at,
+    }
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+    """End a submission's evaluations, at once and for good."""
+    submission = access_submission_as_owner(signed_in(request), submission_id)
+    if cancel_submission(submission, actor=signed_in(request)):
+        messages.success(request, "The submission was cancelled.")
+    else:
+        messages.info(request, "It had already ended; nothing was changed.")
+    return redirect("submission", submission_id)
+
+
+def limits() -> dict[str, int]:
+    """What an upload may have, for the page that says it beforehand."""
+    return {
+        "max_bytes": settings.MAX_BUNDLE_BYTES,
+        "max_unpacked": settings.MAX_UNPACKED_BYTES,
+        "max_files": settings.MAX_ARCHIVE_FILES,
+    }

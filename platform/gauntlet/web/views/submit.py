@@ -1,0 +1,77 @@
+"""The way in for an agent bundle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from gauntlet.api_errors import DomainError
+from gauntlet.competitions.models import Phase
+from gauntlet.evaluation.selectors import submission_list
+from gauntlet.submissions.models import Source
+from gauntlet.submissions.quotas import allowance
+from gauntlet.submissions.services import receive
+from gauntlet.web.competition_page import CompetitionPage, open_page
+from gauntlet.web.forms import SubmitForm
+from gauntlet.web.submission_rows import submission_rows
+from gauntlet.web.views.accounts import signed_in
+from gauntlet.web.views.submissions import limits
+
+
+@require_http_methods(["GET", "POST"])
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form with its limits; a bundle becomes a submission. Answers JSON to a script that asks for it."""
+    page = open_page(request, slug)
+    phases = [line.phase for line in page.phases if line.state == "open"]
+    if request.method == "GET" or not request.user.is_authenticated:
+        return render(request, "competition/submit.html", _context(request, page, SubmitForm(phases=phases), phases))
+    form = SubmitForm(request.POST, request.FILES, phases=phases)
+    status = 422
+    if form.is_valid():
+        upload = form.cleaned_data["bundle"]
+        try:
+            submission = receive(
+                phase=next(phase for phase in phases if phase.index == form.cleaned_data["phase"]),
+                participant=signed_in(request),
+                upload=upload,
+                file_name=upload.name,
+                name=form.cleaned_data["name"],
+                source=Source.WEB,
+            )
+        except DomainError as refusal:
+            form.add_error(None, refusal.message)
+            status = refusal.status
+        else:
+            place = reverse("submission", args=[submission.pk])
+            return JsonResponse({"location": place}) if _by_script(request) else redirect(place)
+    if _by_script(request):
+        return JsonResponse({"errors": form.errors}, status=status)
+    return render(request, "competition/submit.html", _context(request, page, form, phases), status=status)
+
+
+def _by_script(request: HttpRequest) -> bool:
+    return request.headers.get("Accept") == "application/json"
+
+
+def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phases: list[Phase]) -> dict[str, Any]:
+    coming = [line.phase for line in page.phases if line.state == "soon"]
+    context = page.context(
+        "submit",
+        form=form,
+        open_phases=phases,
+        next_phase=coming[0] if coming else None,
+        last_phase=page.phases[-1].phase if page.phases else None,
+        **limits(),
+    )
+    if page.participation == "approved":
+        participant = signed_in(request)
+        quotas = [allowance(phase=phase, participant=participant) for phase in phases]
+        context["quotas"] = quotas
+        context["allowance"] = quotas[0] if len(quotas) == 1 else None
+        latest = submission_list(participant, competition=page.competition.slug)[:1]
+        context["latest"] = next(iter(submission_rows(latest)), None)
+    return context

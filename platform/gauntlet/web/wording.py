@@ -1,0 +1,34 @@
+"""Sentences that pages share: whose fault a failure is, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FAULT: Final = {"participant": "the agent", "organizer": "the competition", "platform": "the platform"}
+
+FAULT_SENTENCE: Final = {
+    "participant": "The cause lies in the agent.",
+    "organizer": "The cause lies in the competition, not in your agent. The organizer can see it; "
+    "this submission does not use up an attempt.",
+    "platform": "The cause lies in the platform, not in your agent. This submission does not use up an attempt.",
+}
+
+_AGAIN_LATER: Final = "Nothing to change on your side. Submit the same bundle again later, or wait for the rerun."
+_ORGANIZER: Final = "Nothing to change on your side. Tell the organizer if it stays like this."
+
+NEXT_STEP: Final = {
+    "invalid_bundle": "Correct the points below and submit again. `gauntlet test` finds them before an upload does.",
+    "agent_error": "Read the last lines of the log, run `gauntlet test` on your machine, and submit again.",
+    "protocol_error": "Compare your calls with the agent's API: `gauntlet test` shows the first one that was refused.",
+    "time_limit": "Make the agent answer sooner, or give up on a scenario before its time is over.",
+    "memory_limit": "Make the agent use less memory: load less at once, or free what it has finished with.",
+    "process_limit": "Make the agent start fewer processes and threads.",
+    "disk_limit": "Make the agent write fewer files, and remove what it no longer needs.",
+    "output_limit": "Make the agent print less, or answer more briefly.",
+    "budget_exceeded": "Make the agent use fewer model calls or shorter prompts.",
+    "environment_error": _ORGANIZER,
+    "ingestion_error": _ORGANIZER,
+    "scoring_error": _ORGANIZER,
+    "infrastructure": _AGAIN_LATER,
+    "image_unavailable": _AGAIN_LATER,
+}

@@ -1,0 +1,129 @@
+"""Pictures of every page at 1280 and 390 pixels, light and dark, into var/screenshots.
+
+Start a development server on an empty database that was filled by ``manage.py showcase``, then::
+
+    python tests/e2e/screenshots.py http://localhost:8000 [part of a page's name ...]
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+OUT = Path(__file__).resolve().parents[2] / "var" / "screenshots"
+PASSWORD = "showcase-only-7"
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PLANT = "/competitions/plant-floor-questions"
+TELEMETRY = "/competitions/district-heating-telemetry"
+
+PUBLIC = {
+    "home-public": "/",
+    "overview-public": f"{PLANT}/",
+    "terms": f"{PLANT}/terms/",
+    "board-public": f"{PLANT}/leaderboard/1/",
+    "board-250-public": f"{TELEMETRY}/leaderboard/",
+    "submit-public": f"{PLANT}/submit/",
+    "board-empty": "/competitions/fault-trees/leaderboard/",
+    "login": "/accounts/login/",
+    "signup": "/accounts/signup/",
+    "reset": "/accounts/password/reset/",
+    "site-terms": "/terms/",
+    "missing": "/competitions/nothing/",
+}
+PARTICIPANT = {
+    "home": "/",
+    "overview": f"{PLANT}/",
+    "overview-pending": "/competitions/fault-trees/",
+    "board-8": f"{PLANT}/leaderboard/1/",
+    "board-40": f"{PLANT}/leaderboard/0/",
+    "board-250": f"{TELEMETRY}/leaderboard/",
+    "board-search": f"{TELEMETRY}/leaderboard/?q=amber&sort=seconds",
+    "board-search-none": f"{TELEMETRY}/leaderboard/?q=nobody-of-that-name",
+    "submit": f"{PLANT}/submit/",
+    "submit-closed": "/competitions/shift-handover/submit/",
+    "mine": "/submissions/",
+    "mine-here": f"{PLANT}/submissions/",
+    "mine-none": "/competitions/fault-trees/submissions/",
+    "profile": "/accounts/profile/",
+    "mfa": "/accounts/2fa/",
+    "logout": "/accounts/logout/",
+}
+ORGANIZER = {
+    "organizer": f"{PLANT}/organizer/",
+    "organizer-filtered": f"{PLANT}/organizer/?state=failed",
+    "organizer-participants": "/competitions/fault-trees/organizer/participants/",
+    "organizer-import": "/import/",
+}
+
+
+def log_in(page: Page, base: str, name: str) -> None:
+    """Log in through the form."""
+    page.goto(f"{base}/accounts/login/")
+    page.fill("[name=login]", name)
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button[type=submit], main button:not([type])")
+    page.wait_for_url(f"{base}/")
+
+
+def submissions(page: Page, base: str) -> dict[str, str]:
+    """The participant's submissions, one a state, and an episode of the finished one."""
+    page.goto(f"{base}{PLANT}/submissions/")
+    found: dict[str, str] = {}
+    for link in page.locator("main th a").all():
+        text, address = link.inner_text(), link.get_attribute("href") or ""
+        state = re.search(r"\((\w+)\)", text)
+        found[f"submission-{state.group(1) if state else 'earlier' if 'planner 12' in text else 'hidden'}"] = address
+    page.goto(f"{base}{found['submission-finished']}")
+    first = page.locator("main th a[href^='/episodes/']").first
+    found["episode"] = first.get_attribute("href") or ""
+    return found
+
+
+def main(base: str, wanted: list[str]) -> None:
+    """Take the pictures whose names contain one of the words; all without words."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as play, tempfile.TemporaryDirectory() as profile:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, f"--disk-cache-dir={profile}"])
+        for who, pages in (("", PUBLIC), ("ada", PARTICIPANT), ("plantops", ORGANIZER)):
+            context = browser.new_context()
+            page = context.new_page()
+            if who:
+                log_in(page, base, who)
+            shown = {**pages, **(submissions(page, base) if who == "ada" else {})}
+            for name, path in shown.items():
+                if not wanted or any(word in name for word in wanted):
+                    shoot(page, f"{base}{path}", name)
+            context.close()
+        browser.close()
+
+
+def shoot(page: Page, address: str, name: str) -> None:
+    """Four pictures of a page, and a word where it is wider than a phone."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of two constants
+            page.goto(address, wait_until="load")
+            wide = page.evaluate("document.documentElement.scrollWidth")
+            if wide > width:
+                sys.stdout.write(f"{name} at {width}: {wide} pixels wide\n")
+            long = page.evaluate("document.documentElement.scrollHeight") > 3000
+            page.screenshot(path=OUT / f"{name}-{width}-{scheme}.png", full_page=not long)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1].rstrip("/"), sys.argv[2:])

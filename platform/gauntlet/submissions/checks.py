@@ -1,0 +1,278 @@
+"""The check of a received bundle: unpacked safely, described rightly, its packages installed; accepted or rejected.
+
+A checker holds a lock of its database session while it works. When the process dies, the database lets go of the lock,
+and the sweeper puts the submission back; the number of the attempt is the fence against a checker that comes late.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from gauntlet.celery import ring
+from gauntlet.competitions.bundle.findings import Finding, Findings, Place
+from gauntlet.storage.archives import unpack
+from gauntlet.storage.errors import ArchiveRefused
+from gauntlet.storage.models import Artifact
+from gauntlet.storage.services import open_artifact, store_folder
+from gauntlet.submissions.agent_file import read_agent
+from gauntlet.submissions.intake import move, set_counts_as
+from gauntlet.submissions.models import Submission
+from gauntlet.submissions.states import SubmissionState
+from gauntlet_scoring.failures import FailureCode, Owner
+
+if TYPE_CHECKING:
+    from gauntlet_runtime.sandbox.interface import Sandbox
+
+log = structlog.get_logger(__name__)
+
+MOST_ATTEMPTS: Final = 3
+_RETRY_AFTER: Final = timedelta(seconds=10)
+_GRACE: Final = timedelta(seconds=5)
+_LOG_CHARACTERS: Final = 32 << 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a check found."""
+
+    findings: list[Finding]
+    agent: dict[str, Any] = field(default_factory=dict)
+    bundle: Artifact | None = None
+    packages: Artifact | None = None
+    failure: FailureCode | None = None
+    message: str = ""
+    log: str = ""
+
+
+def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -> bool:
+    """Check the oldest received submission; False where there is none.
+
+    ``on_accept`` is called in the transaction that accepts it. A fault of the platform puts it back; after
+    ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back.
+
+    Emits ``submission.checking`` and ``submission.accepted``, ``.rejected`` or ``.received``.
+    """
+    with _claimed() as submission:
+        if submission is None:
+            return False
+        with structlog.contextvars.bound_contextvars(submission=str(submission.pk)):
+            try:
+                outcome = _examine(submission, sandbox)
+                _conclude(submission, outcome, on_accept=on_accept)
+            except Exception:
+                log.exception("check.failed", attempt=submission.check_attempts)
+                put_back(submission, reason="The platform failed while it checked the bundle.")
+    return True
+
+
+def reclaim_stuck_checks(older_than: timedelta = _GRACE) -> int:
+    """Put back the submissions whose checker died; return how many."""
+    started = Q(check_started_at__lt=timezone.now() - older_than)
+    reclaimed = 0
+    for submission in Submission.objects.filter(started, state=SubmissionState.CHECKING):
+        with transaction.atomic():
+            if _try_lock(submission, "pg_try_advisory_xact_lock"):
+                reclaimed += put_back(submission, reason="The checker died.")
+    return reclaimed
+
+
+def put_back(submission: Submission, *, reason: str) -> bool:
+    """Let a submission be checked anew, or reject it as the platform's fault; False where the attempt is over."""
+    with transaction.atomic():
+        held = _hold(submission)
+        if held is None:
+            return False
+        if held.check_attempts < MOST_ATTEMPTS:
+            move(held, SubmissionState.RECEIVED, reason=reason)
+            ring()
+            return True
+        message = "The platform could not check the bundle. The attempt was given back; submit it again."
+        _reject(held, Outcome(findings=[], failure=FailureCode.INFRASTRUCTURE, message=message))
+    return True
+
+
+@contextmanager
+def _claimed() -> Iterator[Submission | None]:
+    """The oldest received submission, moved to checking, with the session's lock on it while the context lasts."""
+    with transaction.atomic():
+        now = timezone.now()
+        rested = Q(check_started_at__isnull=True) | Q(check_started_at__lt=now - _RETRY_AFTER)
+        submission = (
+            Submission.objects.select_for_update(skip_locked=True, of=("self",))
+            .filter(rested, state=SubmissionState.RECEIVED)
+            .order_by("created_at")
+            .first()
+        )
+        if submission is not None and not _try_lock(submission, "pg_try_advisory_lock"):
+            submission = None  # whoever put it back has not let go of it yet
+        if submission is not None:
+            move(
+                submission,
+                SubmissionState.CHECKING,
+                changes={"check_attempts": submission.check_attempts + 1, "check_started_at": now},
+            )
+    try:
+        yield submission
+    finally:
+        if submission is not None:
+            with suppress(DatabaseError):  # a lost connection has let go of the lock already
+                _call("pg_advisory_unlock", _lock_number(submission))
+
+
+def _lock_number(submission: Submission) -> int:
+    """The submission's own number among the database's advisory locks."""
+    digest = hashlib.sha256(f"gauntlet check {submission.pk}".encode()).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def _try_lock(submission: Submission, function: str) -> bool:
+    return _call(function, _lock_number(submission))
+
+
+def _call(function: str, number: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [number])  # one of this module's names
+        return bool(cursor.fetchone()[0])
+
+
+def _hold(submission: Submission) -> Submission | None:
+    """Lock the row, provided that this attempt is still the one that counts."""
+    return (
+        Submission.objects.select_for_update(of=("self",))
+        .select_related("phase__competition")
+        .filter(pk=submission.pk, state=SubmissionState.CHECKING, check_attempts=submission.check_attempts)
+        .first()
+    )
+
+
+def _conclude(submission: Submission, outcome: Outcome, *, on_accept: Callable[[Submission], object]) -> None:
+    with transaction.atomic():
+        held = _hold(submission)
+        if held is None:
+            log.warning("check.late", attempt=submission.check_attempts)
+            return
+        if outcome.failure is not None:
+            _reject(held, outcome)
+            return
+        move(
+            held,
+            SubmissionState.ACCEPTED,
+            changes={
+                "name": _name(held, outcome.agent),
+                "agent": outcome.agent,
+                "agent_bundle": outcome.bundle,
+                "packages": outcome.packages,
+                "findings": [finding.as_dict() for finding in outcome.findings],
+                "check_log": outcome.log,
+                "checked_at": timezone.now(),
+            },
+        )
+        on_accept(held)
+        ring()
+
+
+def _name(submission: Submission, agent: Mapping[str, Any]) -> str:
+    """The name that the participant gave, or else the agent's own."""
+    return agent["name"] if submission.name == PurePosixPath(submission.file_name).stem[:200] else submission.name
+
+
+def _reject(held: Submission, outcome: Outcome) -> None:
+    """Reject; a participant's mistake uses the debugging quota, a platform's fault none."""
+    code = outcome.failure or FailureCode.INVALID_BUNDLE
+    move(
+        held,
+        SubmissionState.REJECTED,
+        reason=outcome.message,
+        changes={
+            "failure_code": code,
+            "failure_message": outcome.message,
+            "findings": [finding.as_dict() for finding in outcome.findings],
+            "check_log": outcome.log,
+            "checked_at": timezone.now(),
+        },
+    )
+    if code.owner is Owner.PARTICIPANT:
+        set_counts_as(held, "failed_start", event="submission.failed_start", reason="The bundle was rejected.")
+    else:
+        set_counts_as(held, "nothing", event="submission.refunded", reason="The platform failed.")
+
+
+def _examine(submission: Submission, sandbox: Sandbox) -> Outcome:
+    """Unpack, read, install; everything that the participant did wrong is an outcome and no exception."""
+    findings = Findings()
+    with tempfile.TemporaryDirectory(prefix="check-", dir=settings.FILE_UPLOAD_TEMP_DIR) as work:
+        folder = Path(work) / "bundle"
+        try:
+            with open_artifact(submission.bundle) as archive:
+                unpack(archive, folder)
+        except ArchiveRefused as refusal:
+            for fault in refusal.faults:
+                findings.error(Place(fault.file or submission.file_name), fault.message)
+            return _refused(findings)
+        images = list(submission.phase.tasks.values_list("sandbox_image", flat=True).distinct())
+        agent = read_agent(folder, images=images, findings=findings)
+        if findings.errors:
+            return _refused(findings)
+        return _with_packages(submission, folder, agent=agent, findings=findings, sandbox=sandbox, images=images)
+
+
+def _refused(findings: Findings) -> Outcome:
+    first, *more = findings.errors
+    message = f"{first.file}{f', line {first.line}' if first.line else ''}: "
+    message += f"{first.field} {first.message}" if first.field else first.message
+    if more:
+        message += f" There {'is one more' if len(more) == 1 else f'are {len(more)} more'}: see the findings."
+    return Outcome(findings=findings.sorted, failure=FailureCode.INVALID_BUNDLE, message=message)
+
+
+def _with_packages(
+    submission: Submission,
+    folder: Path,
+    *,
+    agent: dict[str, Any],
+    findings: Findings,
+    sandbox: Sandbox,
+    images: list[str],
+) -> Outcome:
+    """Install the bundle's own packages where it has any, and keep what a worker needs."""
+    from gauntlet_runtime import packages
+    from gauntlet_runtime.sandbox.processes import this_process
+
+    installed = None
+    if packages.wants_packages(folder):
+        made = packages.install_packages(
+            folder,
+            sandbox=sandbox,
+            cache=settings.VAR / "packages",
+            image=images[0],
+            owner=this_process(),
+            label=f"check-{submission.pk}",
+        )
+        if isinstance(made, packages.PackagesRefused):
+            findings.error(Place(packages.REQUIREMENTS), made.failure.message)
+            return Outcome(
+                findings=findings.sorted,
+                failure=made.failure.code,
+                message=made.failure.message,
+                log=_storable(made.log),
+            )
+        installed = store_folder(made)
+    return Outcome(findings=findings.sorted, agent=agent, bundle=store_folder(folder), packages=installed)
+
+
+def _storable(text: str) -> str:
+    """The end of a program's words, without what the database cannot hold."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")[-_LOG_CHARACTERS:]

@@ -1,0 +1,142 @@
+"""Writes of the submissions app: receive an upload, give an attempt back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import BinaryIO, Protocol, cast, runtime_checkable
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from gauntlet.accounts.models import User
+from gauntlet.accounts.services import record_event
+from gauntlet.celery import ring
+from gauntlet.competitions.access import approved_participation
+from gauntlet.competitions.models import Participation, Phase
+from gauntlet.storage.models import Form
+from gauntlet.storage.services import store
+from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
+from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
+from gauntlet.submissions.intake import set_counts_as
+from gauntlet.submissions.models import Source, Submission
+from gauntlet.submissions.quotas import allowance
+from gauntlet.submissions.states import SubmissionState
+
+__all__ = ["check_next", "count_as_failed_start", "receive", "reclaim_stuck_checks", "refund"]
+
+
+@runtime_checkable
+class Upload(Protocol):
+    """A file of known size: Django's uploaded files and files are such."""
+
+    size: int | None
+
+    def seek(self, offset: int, /) -> object:
+        """Go to a place in it."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read on."""
+
+
+def receive(
+    *,
+    phase: Phase,
+    participant: User,
+    upload: Upload,
+    file_name: str,
+    name: str = "",
+    source: Source = Source.WEB,
+    now: datetime | None = None,
+) -> Submission:
+    """Take an upload as a submission, or refuse it and keep nothing of it.
+
+    Holds the participant's row of the competition while it counts: of two uploads for one last attempt, one is taken.
+    Emits ``submission.received`` and rings the workers.
+
+    Raises:
+        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
+    """
+    participation = approved_participation(participant, phase.competition)
+    check_size(upload.size or 0)
+    check_allowance(phase, participant, now=now)  # early: nothing is stored for one who has no attempt left
+    upload.seek(0)
+    bundle = store(cast(BinaryIO, upload), form=Form.FILE)
+    with transaction.atomic():
+        Participation.objects.select_for_update().get(pk=participation.pk)
+        approved_participation(participant, phase.competition)
+        check_allowance(phase, participant, now=now)
+        submission = Submission.objects.create(
+            phase=phase,
+            participant=participant,
+            name=_clean(name)[:200] or PurePosixPath(_file_name(file_name)).stem[:200],
+            file_name=_file_name(file_name),
+            source=source,
+            bundle=bundle,
+        )
+        record_event(
+            submission,
+            "submission.received",
+            actor=participant,
+            after=SubmissionState.RECEIVED,
+            data={"bundle": bundle.digest, "size": bundle.size, "source": source},
+        )
+        ring()
+    return submission
+
+
+def check_size(size: int) -> None:
+    """Refuse an upload by its size in bytes.
+
+    Raises:
+        UploadTooLarge, UploadUnusable
+    """
+    most = settings.MAX_BUNDLE_BYTES
+    if size > most:
+        raise UploadTooLarge(f"The file has {size:,} bytes; at most {most:,} are taken. Leave out what is not needed.")
+    if size == 0:
+        raise UploadUnusable("The file is empty. Send the zip of your agent's folder.")
+
+
+def check_allowance(phase: Phase, participant: User, *, now: datetime | None = None) -> None:
+    """Refuse where the phase is not open or no attempt is left.
+
+    Raises:
+        PhaseNotOpen, QuotaUsed
+    """
+    now = now or timezone.now()
+    left = allowance(phase=phase, participant=participant, now=now)
+    if left.allowed:
+        return
+    wait = (left.next_allowed_at - now).total_seconds() if left.next_allowed_at else None
+    when = f" The next is allowed at {left.next_allowed_at:%Y-%m-%d %H:%M:%S} UTC." if left.next_allowed_at else ""
+    is_open = phase.start <= now and (phase.end is None or now < phase.end)
+    refusal = QuotaUsed if is_open else PhaseNotOpen
+    raise refusal(f"{left.reason}{when}", retry_after=wait)
+
+
+def refund(submission: Submission, *, reason: str = "") -> bool:
+    """Give the attempt back: a fault that is not the participant's. Again changes nothing.
+
+    Emits ``submission.refunded``. Call it in the transaction that records the fault.
+    """
+    return set_counts_as(submission, "nothing", event="submission.refunded", reason=reason)
+
+
+def count_as_failed_start(submission: Submission, *, reason: str = "") -> bool:
+    """Count a submission whose agent could not start against the debugging quota instead.
+
+    Emits ``submission.failed_start``. Call it in the transaction that records the failure.
+    """
+    return set_counts_as(submission, "failed_start", event="submission.failed_start", reason=reason)
+
+
+def _clean(text: str) -> str:
+    """A text of the participant's, fit to be stored and shown on one line."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _file_name(text: str) -> str:
+    """The last part of a path of whichever system, or a name of our own."""
+    return _clean(text.replace("\\", "/").rpartition("/")[2])[-255:] or "upload.zip"

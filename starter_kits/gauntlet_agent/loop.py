@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from gauntlet_agent.episode import Episode, open_next
 from gauntlet_agent.errors import EpisodeClosed, GatewayError, GatewayUnreachable
 from gauntlet_agent.gateway import Gateway
 
+GAVE_UP: Final = "solve raised"  # how the note begins that such an episode is closed with
 Solve = Callable[[Episode], str | tuple[str, Any] | None]
 
 
@@ -74,7 +75,7 @@ def _give_up(episode: Episode, error: Exception) -> None:
     if episode.answered or isinstance(error, EpisodeClosed):
         return
     try:
-        episode.note(f"solve raised {type(error).__name__}: {error}"[:2000])
+        episode.note(f"{GAVE_UP} {type(error).__name__}: {error}"[:2000])
         episode.answer("")
     except GatewayError:
         # Its time is up, or its limits are: the gateway closes it by itself.

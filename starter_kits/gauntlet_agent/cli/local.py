@@ -17,11 +17,12 @@ from gauntlet_agent.bundle import bundle_files
 from gauntlet_agent.cli.failure import CommandFailed
 from gauntlet_agent.cli.kits import competition_folder
 from gauntlet_agent.cli.output import add_row, clean, console, shortened, table
+from gauntlet_agent.loop import GAVE_UP
 
 if TYPE_CHECKING:
     from gauntlet_runtime.jobs import EpisodeResult
     from gauntlet_scoring.ground_truth import GroundTruth
-    from gauntlet_scoring.trajectory import Event
+    from gauntlet_scoring.trajectory import AnswerEvent, Event
 
 _INSTALL = "pip install 'gauntlet-agent[test]'"
 
@@ -37,6 +38,7 @@ class Row:
     seconds: float
     verdicts: dict[str, Any] | None  # gauntlet_scoring.checks.Criterion by criterion; None without ground truth
     message: str = ""
+    gave_up: str = ""  # what `solve` raised, where the client library closed the episode in its place
 
 
 def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | None, show_log: bool) -> None:
@@ -54,7 +56,8 @@ def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | No
         nonlocal done
         if getattr(event, "value", event) == "episode_ended":
             done += 1
-            progress.print(f"{done} scenarios done", end="\r" if progress.is_terminal else "\n")
+            if progress.is_terminal:
+                progress.print(f"{done} done", end="\r")
 
     try:
         with tempfile.TemporaryDirectory(prefix="gauntlet-test-") as temporary:
@@ -66,13 +69,13 @@ def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | No
     rows = [row_of(episode, events, truths) for episode, events in result.episodes]
     show(rows)
     failed = [row for row in rows if row.outcome != "answered"]
-    if result.log and (show_log or failed):
+    if result.log and (show_log or failed or not all(row.answer for row in rows)):
         console(stderr=True).print(f"What the agent printed:\n{clean(result.log).rstrip()}")
     _conclude(rows, failed)
 
 
 def show(rows: Sequence[Row]) -> None:
-    """The table, and the means of the criteria below it."""
+    """The table, below it which checks did not hold, and the means of the criteria."""
     criteria = list(next((row.verdicts for row in rows if row.verdicts), {}))
     titles = [criterion.replace("_", " ") for criterion in criteria]
     columns = ("Scenario", "Outcome", "Answer", "Calls", "Seconds", *titles)
@@ -80,19 +83,32 @@ def show(rows: Sequence[Row]) -> None:
     for row in rows:
         judged = [_share(row.verdicts[criterion]) if row.verdicts else None for criterion in criteria]
         outcome = row.outcome if row.outcome == "answered" else f"{row.outcome}: {row.message}"
-        text, answer = shortened(row.text, 50), shortened(row.answer, 50) or None
+        text, answer = shortened(row.text, 50), shortened(row.answer or row.gave_up, 50) or None
         add_row(made, text, outcome, answer, row.tool_calls, f"{row.seconds:.2f}", *judged)
     out = console()
     out.print(made)
     for row in rows:
-        for criterion, judged_as in (row.verdicts or {}).items():
-            for verdict in judged_as.verdicts:
-                if not verdict.holds:
-                    name = criterion.replace("_", " ")
-                    out.print(f"{shortened(row.text, 60)}: {name}: {clean(verdict.reason)}")
+        missed = _missed(row)
+        if missed:
+            out.print(shortened(row.text, 100))
+            for line in missed:
+                out.print(f"  {line}")
+    if criteria:
+        out.print("")
     for criterion, title in zip(criteria, titles, strict=True):
         values = [row.verdicts[criterion].value if row.verdicts else 0.0 for row in rows]
         out.print(f"{title}: {sum(values) / len(values):.3f}")
+
+
+def _missed(row: Row) -> list[str]:
+    """Why checks did not hold, each reason once: what several checks want is only missing once."""
+    lines: list[str] = []
+    for criterion, judged in (row.verdicts or {}).items():
+        for verdict in judged.verdicts:
+            if not verdict.holds:
+                reasons = dict.fromkeys(str(verdict.reason).split("; or "))
+                lines.append(f"{criterion.replace('_', ' ')}: {clean('; or '.join(reasons))}")
+    return list(dict.fromkeys(lines))
 
 
 def _staged(agent: Path, into: Path) -> Path:
@@ -146,11 +162,21 @@ def row_of(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, Gr
         text=text,
         outcome=str(episode.outcome),
         answer=answer.text if answer else "",
+        gave_up=_reason_for_giving_up(answer, events),
         tool_calls=episode.tool_calls,
         seconds=episode.seconds,
         verdicts=_verdicts(truth, episode, events) if truth is not None and answer is not None else None,
         message=episode.message or str(episode.failure or ""),
     )
+
+
+def _reason_for_giving_up(answer: AnswerEvent | None, events: Sequence[Event]) -> str:
+    from gauntlet_scoring.trajectory import NoteEvent
+
+    if answer is None or answer.text:
+        return ""
+    notes = [event.text for event in events if isinstance(event, NoteEvent)]
+    return notes[-1] if notes and notes[-1].startswith(GAVE_UP) else ""
 
 
 def truths_of(folder: Path) -> dict[str, GroundTruth]:

@@ -69,7 +69,7 @@ def test_the_table_shows_what_came_of_each_scenario_and_why_checks_failed(
     lines = [line.split() for line in printed.splitlines()]
     assert ["How", "many", "pumps?", "answered", "four", "1", "1.25", "1/1", "1/2", "1/1"] in lines
     assert "failed: Out of time." in printed
-    assert "How many pumps?: data retrieval accuracy: list was not called" in printed
+    assert "How many pumps?\n  data retrieval accuracy: list was not called\n" in printed
     assert "task completion: 0.500" in printed  # the one that failed counts as 0
     assert "data retrieval accuracy: 0.250" in printed
 

@@ -21,7 +21,6 @@ from django.core.exceptions import (
 from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
-from rest_framework.views import set_rollback
 
 from gauntlet_scoring.failures import Owner
 
@@ -133,5 +132,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     elif isinstance(error, UnreadablePostError | SuspiciousOperation | BadRequest):
         response = answer("invalid", "The request could not be read; send it again.", status=400)
     if response is not None:
+        # Here, since the framework's views import permissions, and those the errors that are defined above.
+        from rest_framework.views import set_rollback
+
         set_rollback()
     return response

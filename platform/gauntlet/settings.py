@@ -189,7 +189,7 @@ WHITENOISE_MANIFEST_STRICT = False
 FILE_UPLOAD_TEMP_DIR = str(VAR / "uploads")
 Path(FILE_UPLOAD_TEMP_DIR).mkdir(exist_ok=True)
 # Every upload goes to a file at once: the memory of the server does not grow with what people send.
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+FILE_UPLOAD_HANDLERS = ["gauntlet.submissions.uploads.LimitedUploadHandler"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
 FILE_UPLOAD_PERMISSIONS = 0o600
 
@@ -228,7 +228,10 @@ REST_FRAMEWORK = {
         "gauntlet.accounts.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticatedOrReadOnly"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "rest_framework.permissions.IsAuthenticatedOrReadOnly",
+        "gauntlet.accounts.permissions.TokenScopes",
+    ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from gauntlet.accounts.errors import NotSignedIn
 from gauntlet.accounts.models import ApiToken, TokenScope, User
+
+if TYPE_CHECKING:  # the framework's views import this module through the settings
+    from rest_framework.views import APIView
 
 
 class TokenScopes(BasePermission):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import BinaryIO, Protocol, cast, runtime_checkable
+from typing import BinaryIO, Protocol, cast
 
 from django.conf import settings
 from django.db import transaction
@@ -27,11 +27,12 @@ from gauntlet.submissions.states import SubmissionState
 __all__ = ["check_next", "count_as_failed_start", "receive", "reclaim_stuck_checks", "refund"]
 
 
-@runtime_checkable
 class Upload(Protocol):
     """A file of known size: Django's uploaded files and files are such."""
 
-    size: int | None
+    @property
+    def size(self) -> int | None:
+        """Its bytes."""
 
     def seek(self, offset: int, /) -> object:
         """Go to a place in it."""

@@ -1,0 +1,164 @@
+"""Routes of the submissions app: a competition with what its reader has left, and uploads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.urls import path
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gauntlet.accounts.models import User
+from gauntlet.accounts.permissions import signed_in
+from gauntlet.competitions.access import (
+    access_competition_as_participant,
+    access_competition_as_visitor,
+    access_phase,
+)
+from gauntlet.competitions.api import CompetitionAnswer, PhaseAnswer, competition_fields, person, phase_fields
+from gauntlet.competitions.models import ParticipationState
+from gauntlet.competitions.selectors import competition_detail
+from gauntlet.submissions import services
+from gauntlet.submissions.errors import UploadUnusable
+from gauntlet.submissions.models import Source
+from gauntlet.submissions.quotas import Allowance, allowances
+from gauntlet.submissions.uploads import check_declared_length
+
+
+class LimitsAnswer(serializers.Serializer[Any]):
+    """What is left of a phase's quotas; null is "no limit", and for a reader who does not participate "unknown"."""
+
+    per_day = serializers.IntegerField(allow_null=True)
+    left_today = serializers.IntegerField(allow_null=True)
+    total = serializers.IntegerField(allow_null=True)
+    left_total = serializers.IntegerField(allow_null=True)
+    next_allowed_at = serializers.DateTimeField(allow_null=True)
+    max_bundle_bytes = serializers.IntegerField()
+
+
+class PhaseWithLimitsAnswer(PhaseAnswer):
+    """A phase with its quotas."""
+
+    visibility = serializers.CharField()
+    has_kit = serializers.BooleanField()
+    limits = LimitsAnswer()
+
+
+class CompetitionDetailAnswer(CompetitionAnswer):
+    """A competition with where its reader stands."""
+
+    time_zone = serializers.CharField()
+    terms = serializers.CharField()
+    participation = serializers.CharField(allow_null=True)
+    participants = serializers.IntegerField()
+    phases = PhaseWithLimitsAnswer(many=True)
+
+
+class SubmissionRequest(serializers.Serializer[Any]):
+    """An upload."""
+
+    bundle = serializers.FileField()
+    name = serializers.CharField(max_length=200, required=False, allow_blank=True)
+
+
+class SubmissionAnswer(serializers.Serializer[Any]):
+    """A submission that was taken."""
+
+    id = serializers.UUIDField()
+    name = serializers.CharField()
+    state = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    url = serializers.CharField()
+
+
+class CompetitionView(APIView):
+    """One competition."""
+
+    @extend_schema(responses=CompetitionDetailAnswer)
+    def get(self, request: Request, slug: str) -> Response:
+        """A competition with its phases and, for a participant, what is left of their quotas."""
+        reader = person(request)
+        detail = competition_detail(access_competition_as_visitor(reader, slug), user=reader)
+        participates = isinstance(reader, User) and detail.participation == ParticipationState.APPROVED
+        now = timezone.now()
+        left: list[Allowance | None] = [None] * len(detail.phases)
+        if participates:
+            left = [*allowances(detail.phases, participant=signed_in(request), now=now)]
+        phases = [
+            phase_fields(phase, now)
+            | {"visibility": phase.visibility, "has_kit": phase.kit_id is not None, "limits": _limits(phase, one)}
+            for phase, one in zip(detail.phases, left, strict=True)
+        ]
+        body = competition_fields(detail.competition) | {
+            "time_zone": detail.competition.time_zone,
+            "terms": detail.competition.terms,
+            "participation": detail.participation,
+            "participants": detail.participants,
+            "phases": phases,
+        }
+        return Response(CompetitionDetailAnswer(body).data)
+
+
+def _limits(phase: Any, left: Allowance | None) -> dict[str, Any]:
+    return {
+        "per_day": phase.max_submissions_per_day,
+        "left_today": left.left_today if left else None,
+        "total": phase.max_submissions,
+        "left_total": left.left_total if left else None,
+        "next_allowed_at": left.next_allowed_at if left else None,
+        "max_bundle_bytes": settings.MAX_BUNDLE_BYTES,
+    }
+
+
+class SubmissionsOfPhaseView(APIView):
+    """Uploads."""
+
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(request={"multipart/form-data": SubmissionRequest}, responses={201: SubmissionAnswer})
+    def post(self, request: Request, slug: str, index: int) -> Response:
+        """Upload an agent bundle: a zip in the part `bundle`, and perhaps a `name`.
+
+        What can be refused without the file is refused before it is read.
+        """
+        user = signed_in(request)
+        competition, _ = access_competition_as_participant(user, slug)
+        phase = access_phase(competition, index)
+        check_declared_length(request.META.get("CONTENT_LENGTH"))
+        services.check_allowance(phase, user)
+        upload = request.FILES.get("bundle")
+        if not isinstance(upload, UploadedFile):
+            raise UploadUnusable("The request has no file in the part 'bundle' (multipart/form-data).")
+        submission = services.receive(
+            phase=phase,
+            participant=user,
+            upload=upload,
+            file_name=upload.name or "",
+            name=request.POST.get("name", ""),
+            source=Source.COMMAND if "gauntlet-agent" in request.headers.get("User-Agent", "") else Source.API,
+        )
+        body = {
+            "id": submission.pk,
+            "name": submission.name,
+            "state": submission.state,
+            "created_at": submission.created_at,
+            "url": f"{settings.SITE_URL}/submissions/{submission.pk}",
+        }
+        return Response(SubmissionAnswer(body).data, status=201)
+
+
+urlpatterns = [
+    path("competitions/<slug:slug>", CompetitionView.as_view(), name="api-competition"),
+    path(
+        "competitions/<slug:slug>/phases/<int:index>/submissions",
+        SubmissionsOfPhaseView.as_view(),
+        name="api-phase-submissions",
+    ),
+]

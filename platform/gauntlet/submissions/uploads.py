@@ -1,0 +1,43 @@
+"""Uploads on their way in: too large a one is refused by its declared length, before its bytes are read."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+
+from gauntlet.submissions.errors import UploadTooLarge, UploadUnusable
+
+# What a form takes beside its file: boundaries, part headers, a name.
+FORM_BYTES: Final = 1 << 20
+
+
+def _sentence() -> str:
+    most = settings.MAX_BUNDLE_BYTES
+    return f"The upload is larger than the {most:,} bytes that are taken. Leave out what is not needed."
+
+
+def check_declared_length(length: str | None) -> None:
+    """Refuse a request by its Content-Length.
+
+    Raises:
+        UploadUnusable: it declares none.
+        UploadTooLarge: it is more than the installation takes.
+    """
+    if not length or not length.isascii() or not length.isdigit():
+        raise UploadUnusable("The request does not say how long it is (Content-Length); send it with its length.")
+    if int(length) > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
+        raise UploadTooLarge(_sentence())
+
+
+class LimitedUploadHandler(TemporaryFileUploadHandler):
+    """Writes every upload to a file, and none that is too large: whichever form or view it was sent to."""
+
+    def handle_raw_input(
+        self, input_data: Any, META: dict[str, Any], content_length: int, boundary: str, encoding: Any = None
+    ) -> None:
+        """Refuse before the first byte is read."""
+        if content_length > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
+            raise RequestDataTooBig(_sentence())

@@ -125,12 +125,13 @@ class Evidence:
         of_tool = [each for each in self.calls if each.call.tool == check.tool]
         if not of_tool:
             return False, f"{check.tool} was not called"
-        succeeded = [each for each in of_tool if each.succeeded]
-        if not succeeded:
-            return False, f"no call of {check.tool} succeeded"
-        if any(_includes(each.call.arguments, check.arguments) for each in succeeded):
+        kind = "answered" if check.refused else "successful"
+        counted = [each for each in of_tool if each.succeeded or (check.refused and each.result is not None)]
+        if not counted:
+            return False, f"no call of {check.tool} was {kind}"
+        if any(_includes(each.call.arguments, check.arguments) for each in counted):
             return True, f"{check.tool} was called as expected"
-        return False, f"no successful call of {check.tool} had {shown(check.arguments)}"
+        return False, f"no {kind} call of {check.tool} had {shown(check.arguments)}"
 
     def _not_called(self, check: NotCalledCheck) -> tuple[bool, str]:
         calls = sum(each.call.tool == check.tool for each in self.calls)

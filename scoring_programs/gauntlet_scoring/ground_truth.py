@@ -93,11 +93,13 @@ class CalledCheck(_Check):
     """The record holds a call of ``tool`` that succeeded and whose arguments include ``arguments``.
 
     Text compares casefolded and trimmed; a date and the same date at midnight are equal; other arguments are free.
+    With ``refused`` a call that the tool answered with an error counts too: "there is no such thing" is evidence.
     """
 
     kind: Literal["called"] = "called"
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
+    refused: bool = False
 
 
 class NotCalledCheck(_Check):

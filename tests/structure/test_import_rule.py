@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-#: The parts of the Django project; each may import those before it. The demonstration is a user of the apps, as the
-#: pages are.
+#: The parts of the Django project; each may import those before it. Boards come before evaluations, which put their result
+#: on the board in the transaction that finishes them. The demonstration is a user of the apps, as the pages are.
 APPS = (
-    *("accounts", "storage", "competitions", "submissions", "evaluation", "trajectories", "leaderboards"),
+    *("accounts", "storage", "competitions", "submissions", "leaderboards", "evaluation", "trajectories"),
     *("demonstration", "web"),
 )
 #: Modules of the project that put the apps together: they may import every app, and no app may import them.

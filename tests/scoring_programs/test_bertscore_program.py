@@ -81,6 +81,10 @@ def test_s_is_the_mean_of_f1_and_rouge_l(by_key):
         assert scores["s_combined"] == pytest.approx((scores["plan_f1"] + rouge) / 2, abs=1e-12)
 
 
+def test_the_worked_example_of_the_documentation(by_key):
+    assert (by_key[1]["scores"]["s_combined"] + by_key[5]["scores"]["s_combined"]) / 2 == 0.5
+
+
 @pytest.mark.parametrize("key", [5, 6])
 def test_an_empty_plan_scores_zero(by_key, key):
     scores = by_key[key]["scores"]

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-#: The parts of the Django project; each may import those before it. Boards come before evaluations, which put their result
-#: on the board in the transaction that finishes them. The demonstration is a user of the apps, as the pages are.
+#: The parts of the Django project; each may import those before it. Boards come before evaluations, which put their
+#: result on the board in the transaction that finishes them. The demonstration uses the apps as the pages do.
 APPS = (
     *("accounts", "storage", "competitions", "submissions", "leaderboards", "evaluation", "trajectories"),
     *("demonstration", "web"),

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-#: Each is written so that this file does not hold it itself.
-UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b")
+#: This file has to name what it looks for.
+THIS = Path("tests/structure/test_tracked_files.py")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 NOT_RUN = re.compile(r"mark\.(?:skip|xfail)|pytest\.(?:skip|xfail)\(|importorskip\(|unittest\.(?:skip|SkipTest)")
 ONE_MACHINE = re.compile(r"(?<![\w.}>])/(?:root|work|home/\w+|Users/\w+|opt/(?:wheels|pypi)[\w-]*)(?=/|\b(?!\w))")
 REGISTRY = re.compile(
-    r"py[p]i\.org|pythonhost[e]d\.org|registry[-.]\w+\.\w+|gh[c]r\.io|qu[a]y\.io|deb[.]debian\.org|index-ur[l][ =]"
+    r"pypi\.org|pythonhosted\.org|registry[-.]\w+\.\w+|ghcr\.io|quay\.io|deb\.debian\.org|index-url[ =]"
 )
 OTHER_HOST = re.compile(r"(?:[a-z]+:)?//[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 #: The name of the XML vocabularies looks like an address, and is never fetched.
@@ -38,7 +39,8 @@ def offences(pattern: re.Pattern[str], root: Path, files: list[Path]) -> list[st
     "pattern", [UNFINISHED, NOT_RUN, ONE_MACHINE, REGISTRY], ids=["unfinished", "not run", "machine", "registry"]
 )
 def test_no_tracked_file_holds(root: Path, tracked: list[Path], pattern: re.Pattern[str]) -> None:
-    assert offences(pattern, root, tracked) == []
+    assert THIS in tracked
+    assert offences(pattern, root, [path for path in tracked if path != THIS]) == []
 
 
 def page_files(tracked: list[Path]) -> list[Path]:

@@ -12,6 +12,7 @@ What is up to date is left alone. With --docker each image is also imported into
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fcntl
 import json
 import os
@@ -26,6 +27,7 @@ from pathlib import Path
 
 from recipe import IMAGES, BuildError, Image, Layer
 
+DIGEST_LABEL = "org.gauntlet.digest"
 KEPT_DIGESTS = 2  # the current one, and the one that running sandboxes may still be bound to
 
 
@@ -151,29 +153,33 @@ def _forget_old(home: Path, *, keep: Path) -> None:
 
 def import_into_docker(image: Image, folder: Path) -> None:
     """Give Docker the same tree and config as <name>:current, unless it has that digest already."""
+    import docker  # only this option needs it
+
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    tag = f"{image.name}:current"
-    label = "org.gauntlet.digest"
-    known = subprocess.run(
-        ["docker", "image", "inspect", "--format", f'{{{{index .Config.Labels "{label}"}}}}', tag],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if known.returncode == 0 and known.stdout.strip() == config["digest"]:
-        say(f"{image.name}: Docker has it")
-        return
-    started = time.monotonic()
-    changes = [f"LABEL {label}={config['digest']}", f"CMD {json.dumps(config['command'])}"]
-    changes += [f"ENV {key}={value}" for key, value in config["environment"].items()]
-    changes.append(f"WORKDIR {config['working_directory']}")
-    command = ["docker", "import", *(word for change in changes for word in ("--change", change)), "-", tag]
-    archive = ["tar", "--create", "--owner=0", "--group=0", "--numeric-owner", "-C", str(folder / "rootfs"), "."]
-    with subprocess.Popen(archive, stdout=subprocess.PIPE) as tar:
-        done = subprocess.run(command, stdin=tar.stdout, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildError(f"docker import failed: {done.stderr.strip()}")
-    say(f"{image.name}: imported into Docker as {tag} in {time.monotonic() - started:.1f} s")
+    try:
+        client = docker.from_env()
+    except docker.errors.DockerException as error:
+        raise BuildError(f"Docker does not answer ({error}); start it, or set DOCKER_HOST") from error
+    with contextlib.closing(client):
+        try:
+            known = client.images.get(f"{image.name}:current").labels.get(DIGEST_LABEL)
+        except docker.errors.ImageNotFound:
+            known = None
+        if known == config["digest"]:
+            say(f"{image.name}: Docker has it")
+            return
+        started = time.monotonic()
+        changes = [f"LABEL {DIGEST_LABEL}={config['digest']}", f"CMD {json.dumps(config['command'])}"]
+        changes += [f"ENV {key}={value}" for key, value in config["environment"].items()]
+        changes.append(f"WORKDIR {config['working_directory']}")
+        archive = ["tar", "--create", "--owner=0", "--group=0", "--numeric-owner", "-C", str(folder / "rootfs"), "."]
+        with subprocess.Popen(archive, stdout=subprocess.PIPE) as tar:
+            answer = client.api.import_image_from_stream(
+                tar.stdout, repository=image.name, tag="current", changes=changes
+            )
+        if '"error"' in str(answer):
+            raise BuildError(f"Docker refused the image: {answer}")
+        say(f"{image.name}: imported into Docker as {image.name}:current in {time.monotonic() - started:.1f} s")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -166,9 +166,8 @@ def _drop_privileged_modes(tree: Path) -> None:
             path = Path(folder) / name
             mode = path.lstat().st_mode
             if not stat.S_ISLNK(mode):
-                path.chmod(
-                    stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID) | 0o444 | (0o111 if path.is_dir() else 0)
-                )
+                readable = 0o555 if stat.S_ISDIR(mode) else 0o444
+                path.chmod(stat.S_IMODE(mode) & ~(stat.S_ISUID | stat.S_ISGID) | readable)
 
 
 def _remove_traces_of_the_host(tree: Path) -> None:
@@ -209,6 +208,8 @@ def pip_install(tree: Path, arguments: list[str]) -> None:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
         raise BuildError("pip failed:\n" + done.stdout.decode(errors="replace")[-4000:])
+    for origin in packages.glob("*.dist-info/direct_url.json"):
+        origin.unlink()  # names a folder of this machine
     _move_scripts(packages / "bin", tree / VENV / "bin")
     _compile(tree, sorted(set(packages.iterdir()) - before))
 

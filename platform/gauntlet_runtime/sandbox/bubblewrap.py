@@ -28,7 +28,6 @@ from gauntlet_runtime.sandbox.interface import (
 )
 from gauntlet_runtime.sandbox.launch import Plan, bubblewrap
 from gauntlet_runtime.sandbox.layout import Placed, file_system, place
-from gauntlet_runtime.sandbox.outputs import tree_size
 from gauntlet_runtime.sandbox.records import (
     RunRecord,
     default_state_folder,
@@ -37,6 +36,7 @@ from gauntlet_runtime.sandbox.records import (
     remove_record,
     write_record,
 )
+from gauntlet_runtime.sandbox.supervision import Setting
 
 _NAMESPACES = ("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup")
 _HOST_NAME = "sandbox"
@@ -106,11 +106,7 @@ class Bubblewrap(Sandbox):
         image = installed_image(spec.image, folder=self._images)
         if self._root and not (image.rootfs / "usr/bin/setpriv").exists():
             raise ImageUnavailable(f"image {spec.image} has no /usr/bin/setpriv (util-linux), which bubblewrap needs")
-        sizes = [
-            spec.limits.output + (tree_size(mount.source) if mount.source is not None and mount.writable else 0)
-            for mount in spec.mounts
-        ]
-        mounts = place(spec.mounts, sizes=sizes, foreign_uid=self._root)
+        mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=self._root)
         run = new_run_name(spec.label)
         lease = uids.lease(self._uids, run=run) if self._root else None
         groups = self._hierarchy.folders(run) if self._hierarchy is not None else []
@@ -138,14 +134,9 @@ class Bubblewrap(Sandbox):
                 arguments=self._arguments(spec, image, mounts),
                 program=[*(_become(uid) if self._root else ()), *spec.command],
                 seccomp=seccomp.bpf(seccomp.this_architecture()),
-                mounts=mounts,
-                owner=uid if self._root else None,
-                uid=uid,
-                folder=folder,
                 join=self._join(run, spec.limits),
                 counters=self._counters(run),
                 resident_limit=None if self._enforces("memory") else spec.limits.memory,
-                release=release,
             )
         except OSError as error:
             release()
@@ -153,7 +144,9 @@ class Bubblewrap(Sandbox):
         except BaseException:
             release()
             raise
-        return BubblewrapRun(spec, plan)
+        owner = uid if self._root else None
+        setting = Setting(uid=uid, owner=owner, folder=folder, mounts=mounts, release=release)
+        return BubblewrapRun(spec, setting, plan)
 
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         reaped = []

@@ -6,6 +6,7 @@ the worker hold for its sandboxes too.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -22,6 +23,7 @@ OURS = "gauntlet"
 _CPU_PERIOD = 100_000  # microseconds, the kernel's default
 _OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
 _REMOVAL_SECONDS = 5.0
+_MAKE_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +68,22 @@ class Hierarchy(ABC):
             remove_group(folder)
 
 
+def _make_group(folder: Path) -> None:
+    """Make a group and the parent of ours, which goes away with its last group."""
+    for _ in range(_MAKE_ATTEMPTS):
+        folder.parent.mkdir(exist_ok=True)
+        try:
+            folder.mkdir()
+            return
+        except FileNotFoundError:
+            continue  # another process has just removed the empty parent
+    raise FileNotFoundError(errno.ENOENT, "the parent group keeps disappearing", str(folder))
+
+
 def remove_group(folder: Path) -> None:
     """Kill every process of the group, again and again until it is empty, and remove it. Missing is fine.
+
+    Under version 1 the parent goes with its last group: whoever made the group above it can then remove that.
 
     Raises:
         OSError: it could not be emptied.
@@ -76,6 +92,9 @@ def remove_group(folder: Path) -> None:
     while True:
         try:
             folder.rmdir()
+            if folder.parent.name == OURS and not (folder.parent / "cgroup.subtree_control").exists():
+                with contextlib.suppress(OSError):
+                    folder.parent.rmdir()
             return
         except FileNotFoundError:
             return
@@ -122,7 +141,7 @@ class HierarchyV1(Hierarchy):
 
     def make(self, run: str, limits: Limits) -> None:
         for folder in self.folders(run):
-            folder.mkdir(parents=True)
+            _make_group(folder)
         if "memory" in self._parents:
             memory = self._parents["memory"] / run
             _write(memory / "memory.limit_in_bytes", limits.memory)
@@ -219,12 +238,8 @@ def _own_groups(text: str) -> dict[str, str]:
 
 
 def _ready_v1(root: Path, controller: str, path: str) -> Path | None:
-    parent = root / controller / path.lstrip("/") / OURS
-    try:
-        parent.mkdir(exist_ok=True)
-    except OSError:
-        return None
-    return parent if os.access(parent, os.W_OK) else None
+    above = root / controller / path.lstrip("/")
+    return above / OURS if above.is_dir() and os.access(above, os.W_OK) else None
 
 
 _WANTED: Sequence[str] = ("memory", "pids", "cpu")

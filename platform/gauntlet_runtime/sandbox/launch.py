@@ -11,13 +11,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, BinaryIO
 
 from gauntlet_runtime.sandbox.cgroups import Counters
+from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxUnavailable
-from gauntlet_runtime.sandbox.layout import SCRATCH, Placed
-from gauntlet_runtime.sandbox.outputs import seed_tree
+from gauntlet_runtime.sandbox.supervision import Setting
 
 _SECONDS = 30.0
 _OPEN_FILES = 65_536
@@ -25,19 +24,14 @@ _OPEN_FILES = 65_536
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What the backend worked out for a run."""
+    """What bubblewrap is started with."""
 
-    arguments: Sequence[str]  # bubblewrap's own, without descriptors
+    arguments: Sequence[str]  # its own, without descriptors
     program: Sequence[str]
     seccomp: bytes
-    mounts: Sequence[Placed]
-    owner: int | None  # uid that writable folders and pipes are given to; None: they are ours
-    uid: int
-    folder: Path  # the run's own, on the host
     join: Callable[[int], None]  # puts a process under the limits
     counters: Callable[[], Counters]
     resident_limit: int | None  # bytes, where the supervisor itself must keep the limit on memory
-    release: Callable[[], None]  # removes what the backend made for the run
 
 
 @dataclass(kw_only=True)
@@ -45,26 +39,21 @@ class Held:
     """A sandbox whose program waits at the gate."""
 
     process: subprocess.Popen[bytes]  # bubblewrap on the host
-    init: int  # process id, on the host, of the sandbox's first process
-    init_handle: int  # pidfd of the same: a number may be used again, a handle is not
+    anchor: Anchor
     gate: int | None  # one byte opens it
-    folders: dict[str, int]  # target -> descriptor, which keeps its tmpfs alive after the namespace
 
     def open_gate(self) -> None:
         """Let the program run."""
         if self.gate is not None:
             with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its supervisor sees
                 os.write(self.gate, b"x")
-            os.close(self.gate)
-            self.gate = None
+        self.close_gate()
 
-    def close(self) -> None:
-        """Close the descriptors; the folders' contents are gone then."""
-        for descriptor in (*self.folders.values(), self.init_handle, self.gate):
-            if descriptor is not None:
-                os.close(descriptor)
-        self.folders.clear()
-        self.gate = None
+    def close_gate(self) -> None:
+        """Idempotent."""
+        gate, self.gate = self.gate, None
+        if gate is not None:
+            os.close(gate)
 
 
 def bubblewrap() -> str:
@@ -79,7 +68,7 @@ def bubblewrap() -> str:
     return found
 
 
-def launch(plan: Plan, *, stdin: bytes | None) -> Held:
+def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
     """Start bubblewrap; the calling thread must live as long as the sandbox.
 
     ``stdin`` is the program's whole standard input; None makes it a pipe.
@@ -92,13 +81,13 @@ def launch(plan: Plan, *, stdin: bytes | None) -> Held:
     process = None
     try:
         try:
-            process = _spawn(plan, stdin=stdin, gate=gate_read, info=info_write)
+            process = _spawn(plan, setting.owner, stdin=stdin, gate=gate_read, info=info_write)
         finally:
             os.close(gate_read)
             os.close(info_write)
         with os.fdopen(info_read, "rb") as info:
             init = _read_init(info, process)
-        return _hold(plan, process, init, gate)
+        return Held(process=process, anchor=_hold(plan, setting, process, init), gate=gate)
     except BaseException:
         os.close(gate)
         if process is not None:
@@ -116,7 +105,7 @@ def discard(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _spawn(plan: Plan, *, stdin: bytes | None, gate: int, info: int) -> subprocess.Popen[bytes]:
+def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, gate: int, info: int) -> subprocess.Popen[bytes]:
     with contextlib.ExitStack() as stack:
         # Through descriptors, not on the command line: every user of the host can read that, and the program's
         # environment is among the arguments. bubblewrap's own environment is empty, so that none of the program's
@@ -143,11 +132,11 @@ def _spawn(plan: Plan, *, stdin: bytes | None, gate: int, info: int) -> subproce
             cwd="/",
             pass_fds=tuple(descriptors.values()),
         )
-    if plan.owner is not None:
+    if owner is not None:
         # The program may open its streams once more by name (/dev/stderr), which asks for the pipe's owner.
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
-                os.fchown(pipe.fileno(), plan.owner, plan.owner)
+                os.fchown(pipe.fileno(), owner, owner)
     return process
 
 
@@ -172,9 +161,8 @@ def _last_words(process: subprocess.Popen[bytes]) -> str:
     return said.decode(errors="replace").strip() or f"it said nothing (exit code {process.wait()})"
 
 
-def _hold(plan: Plan, process: subprocess.Popen[bytes], init: int, gate: int) -> Held:
-    folders: dict[str, int] = {}
-    init_handle = os.pidfd_open(init)
+def _hold(plan: Plan, setting: Setting, process: subprocess.Popen[bytes], init: int) -> Anchor:
+    anchor = Anchor(init=init, init_handle=os.pidfd_open(init))
     try:
         plan.join(init)
         _wait_for_root(process, init)
@@ -182,26 +170,13 @@ def _hold(plan: Plan, process: subprocess.Popen[bytes], init: int, gate: int) ->
         _, hard = resource.prlimit(init, resource.RLIMIT_NOFILE)
         if hard == resource.RLIM_INFINITY or hard > _OPEN_FILES:
             resource.prlimit(init, resource.RLIMIT_NOFILE, (1024, _OPEN_FILES))
-        for target in (*SCRATCH, *(str(one.target) for one in plan.mounts if one.size)):
-            folders[target] = os.open(f"/proc/{init}/root{target}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        for one in plan.mounts:
-            if one.size:
-                _fill(folders[str(one.target)], one.source, plan.owner)
+        anchor.open_folders(setting.mounts, owner=setting.owner)
     except BaseException as error:
-        os.close(init_handle)
-        for descriptor in folders.values():
-            os.close(descriptor)
+        anchor.close()
         if isinstance(error, OSError):
             raise SandboxError(f"cannot set up the sandbox: {error}") from error
         raise
-    return Held(process=process, init=init, init_handle=init_handle, gate=gate, folders=folders)
-
-
-def _fill(folder: int, source: Path | None, owner: int | None) -> None:
-    if source is not None:
-        seed_tree(source, folder, owner=owner)
-    if owner is not None:
-        os.fchown(folder, owner, owner)
+    return anchor
 
 
 def _wait_for_root(process: subprocess.Popen[bytes], init: int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from gauntlet_runtime.sandbox.interface import Limits, Mount, SandboxError
+from gauntlet_runtime.sandbox.outputs import tree_size
 
 _PROVIDED = {"proc", "dev", "tmp", "sys"}  # never taken from the image
 _SHARED_MEMORY = 64 << 20  # /dev/shm, as Docker has it
@@ -25,14 +26,14 @@ class Placed:
     size: int  # of a writable one, bytes; 0: read-only
 
 
-def place(mounts: Sequence[Mount], *, sizes: Sequence[int], foreign_uid: bool) -> list[Placed]:
-    """Check the mounts; outer targets come before inner ones.
+def place(mounts: Sequence[Mount], *, room: int, foreign_uid: bool) -> list[Placed]:
+    """Check the mounts; outer targets come before inner ones. A writable one has ``room`` bytes beside its source's.
 
     Raises:
         SandboxError: a target is not an absolute path of its own, or a source cannot be read by the sandbox's uid.
     """
     placed = []
-    for mount, size in zip(mounts, sizes, strict=True):
+    for mount in mounts:
         target = PurePosixPath(mount.target)
         if not target.is_absolute() or ".." in target.parts or len(target.parts) < 2:
             raise SandboxError(f"{mount.target!r} is no place for a mount")
@@ -42,7 +43,10 @@ def place(mounts: Sequence[Mount], *, sizes: Sequence[int], foreign_uid: bool) -
             raise SandboxError(f"the read-only mount at {mount.target} has no source")
         if mount.source is not None:
             _check_source(mount.source, mount.writable, foreign_uid)
-        placed.append(Placed(target=target, source=mount.source, size=size if mount.writable else 0))
+        size = 0
+        if mount.writable:
+            size = room + (tree_size(mount.source) if mount.source is not None else 0)
+        placed.append(Placed(target=target, source=mount.source, size=size))
     if len({one.target for one in placed}) != len(placed):
         raise SandboxError("two mounts have the same target")
     return sorted(placed, key=lambda one: len(one.target.parts))

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
-from gauntlet.accounts import services
+from gauntlet.accounts import openapi, services  # noqa: F401 -- openapi registers itself with the schema generator
 from gauntlet.accounts.errors import TokenNotFound
 from gauntlet.accounts.models import ApiToken, TokenScope
 from gauntlet.accounts.permissions import signed_in
@@ -49,7 +49,9 @@ class TokenRequest(serializers.Serializer[Any]):
     username = serializers.CharField(max_length=254)
     password = serializers.CharField(max_length=1024, trim_whitespace=False)
     name = serializers.CharField(max_length=100, default="command line")
-    scopes = serializers.MultipleChoiceField(choices=TokenScope.choices, default=set(TokenScope.values), allow_empty=False)
+    scopes = serializers.MultipleChoiceField(
+        choices=TokenScope.choices, default=set(TokenScope.values), allow_empty=False
+    )
 
 
 class TokenAnswer(serializers.Serializer[Any]):

@@ -1,0 +1,18 @@
+"""How the API's description names the token."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # registers itself by being defined
+    """A bearer token in the Authorization header."""
+
+    target_class = "gauntlet.accounts.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        """In OpenAPI's words."""
+        return {"type": "http", "scheme": "bearer"}

@@ -1,0 +1,52 @@
+"""Operators' pages of competitions: to look things up. What has consequences is done by services."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import admin
+
+from gauntlet.competitions.models import Competition, Participation, Phase
+
+if TYPE_CHECKING:  # the class takes a parameter for the type checker only
+    CompetitionAdminBase = admin.ModelAdmin[Competition]
+    PhaseAdminBase = admin.ModelAdmin[Phase]
+    ParticipationAdminBase = admin.ModelAdmin[Participation]
+else:
+    CompetitionAdminBase = PhaseAdminBase = ParticipationAdminBase = admin.ModelAdmin
+
+
+@admin.register(Competition)
+class CompetitionAdmin(CompetitionAdminBase):
+    """Competitions; who organizes them can be changed here."""
+
+    list_display = ("slug", "title", "organizer", "published", "created_at")
+    list_select_related = ("organizer",)
+    search_fields = ("slug", "title")
+    fields = ("slug", "title", "description", "organizer", "collaborators", "contact_email", "reward", "time_zone")
+    readonly_fields = ("slug",)
+    raw_id_fields = ("organizer", "collaborators")
+
+
+@admin.register(Phase)
+class PhaseAdmin(PhaseAdminBase):
+    """Phases; windows and quotas can be changed here."""
+
+    list_display = ("competition", "index", "name", "start", "end", "visibility")
+    list_select_related = ("competition",)
+    list_filter = ("visibility",)
+    fields = (
+        *("name", "description", "start", "end", "visibility", "reveal_at"),
+        *("max_submissions_per_day", "max_submissions", "max_failed_starts_per_day"),
+    )
+
+
+@admin.register(Participation)
+class ParticipationAdmin(ParticipationAdminBase):
+    """Who takes part; read only."""
+
+    list_display = ("competition", "user", "state", "created_at")
+    list_select_related = ("competition", "user")
+    list_filter = ("state",)
+    fields = ("competition", "user", "state", "terms_accepted_at")
+    readonly_fields = fields

@@ -21,6 +21,15 @@ WHEELS: Final = "wheels"
 TARGET: Final = "/app/packages"
 INSTALL_LIMITS: Final = Limits(seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30)
 LOG_BYTES: Final = 32 << 10
+# The image's own pip, else the one that every Python carries for `ensurepip`: a wheel, which runs as it is.
+_PIP: Final = """
+import ensurepip, glob, importlib.util, os, runpy, sys, sysconfig
+if importlib.util.find_spec("pip") is None:
+    bundled = os.path.join(os.path.dirname(ensurepip.__file__), "_bundled")
+    folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or bundled
+    sys.path[:0] = sorted(glob.glob(os.path.join(folder, "pip-*.whl")))[-1:]
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ def install_packages(
 def _install(
     bundle: Path, *, into: Path, sandbox: Sandbox, image: str, owner: str, label: str, limits: Limits
 ) -> PackagesRefused | None:
-    pip = ["python", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
+    pip = ["python", "-c", _PIP, "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
     source = ["--no-index", "--only-binary", ":all:", "--find-links", f"{PROGRAM_FOLDER}/{WHEELS}"]
     spec = SandboxSpec(
         image=image,

@@ -99,6 +99,7 @@ class RunJob:
         self._started = 0.0
         self._agent_seconds = 0.0
         self._agent_over = False
+        self._agent_closed = False
         self._last_failure: Failure | None = None
         self._crashed: set[str] = set()
         self._barren = 0
@@ -213,7 +214,7 @@ class RunJob:
             owner=self._owner,
             label=self._label,
         )
-        self._agent_over = False
+        self._agent_over = self._agent_closed = False
         self._stopped_idle = False
         self._started = time.monotonic()
         self._agent.start(self._gateway, lambda agent, error: self._inbox.put(AgentOver(agent, error)))
@@ -234,7 +235,7 @@ class RunJob:
             return True
         if self._left() or self._leave_by is None:
             return False
-        return self._agent_over or time.monotonic() > self._leave_by
+        return self._agent_closed or time.monotonic() > self._leave_by
 
     def _step(self) -> None:
         if self._cancelled.is_set():
@@ -325,6 +326,7 @@ class RunJob:
         failure = self._last_failure
         if failure is None:
             raise SandboxError("The gateway closed an agent that did not end.")
+        self._agent_closed = True
         if self._spec.probe and self._probe_failed(closed, failure):
             return
         if not self._left():

@@ -11,6 +11,7 @@ from mcp.client.session import ClientSession, IncomingMessage
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
+from pydantic import ValidationError
 
 from gauntlet_runtime.gateway.errors import EnvironmentFailed
 from gauntlet_runtime.gateway.pipes import open_pipes
@@ -93,7 +94,7 @@ class EnvironmentLink:
                     page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, RESET_SECONDS)
                 except MCPError as error:
                     raise EnvironmentFailed("it does not list its tools") from error
-                listed.extend(tool for tool in page.get("tools") or [] if isinstance(tool, dict))
+                listed.extend(_sound_tools(page))
                 cursor = page.get("nextCursor")
                 if not cursor:
                     break
@@ -139,6 +140,16 @@ class EnvironmentLink:
     def close(self) -> None:
         """Let go of the program; its supervisor ends it."""
         self._task.cancel()
+
+
+def _sound_tools(page: dict[str, Any]) -> list[dict[str, Any]]:
+    tools = page.get("tools")
+    try:
+        for tool in tools if isinstance(tools, list) else []:
+            mcp_types.Tool.model_validate(tool, by_name=False)
+    except ValidationError as error:
+        raise EnvironmentFailed("it lists a tool that is none") from error
+    return tools if isinstance(tools, list) else []
 
 
 def visible(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,6 +18,8 @@ from mcp.shared.inbound import InboundModernRoute, classify_inbound_request
 from mcp_types import (
     SERVER_INFO_META_KEY,
     CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
     PaginatedRequestParams,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -113,13 +115,16 @@ class ToolDoor:
 
     async def _list_tools(
         self, context: ServerRequestContext[dict[str, Any]], params: PaginatedRequestParams | None
-    ) -> Any:
+    ) -> ListToolsResult:
         episode = _episode_of(context)
         with episode.waiting():
-            return {"tools": visible(await episode.link.tools())}
+            return ListToolsResult.model_validate({"tools": visible(await episode.link.tools())}, by_name=False)
 
-    async def _call_tool(self, context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams) -> Any:
-        return await self._job.call_tool(_episode_of(context), params.name, params.arguments or {})
+    async def _call_tool(
+        self, context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
+    ) -> CallToolResult:
+        result = await self._job.call_tool(_episode_of(context), params.name, params.arguments or {})
+        return CallToolResult.model_validate(result, by_name=False)
 
 
 def _episode_of(context: ServerRequestContext[dict[str, Any]]) -> Episode:

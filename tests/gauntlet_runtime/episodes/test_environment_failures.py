@@ -1,0 +1,116 @@
+"""An environment that dies, hangs up or never starts: the episode runs again once, then it is the organizer's fault."""
+
+from __future__ import annotations
+
+from gauntlet_runtime.jobs import SandboxLimits
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trajectory import Outcome
+
+
+def endings(outcome):
+    return [(e.episode, e.outcome.value, e.failure) for e in outcome.episodes]
+
+
+DIES_ONCE = """
+seen = []
+while (e := next_episode()):
+    seen.append(e["id"])
+    if len(seen) == 1:
+        say(tool(e, "{tool}"))
+        say(tool(e, "sites")[0], answer(e)[0])
+    else:
+        say(tool(e, "sites")[1]["result"]["structuredContent"])
+        answer(e)
+say(seen)
+"""
+
+
+def test_an_episode_runs_again_when_its_environment_died(room):
+    outcome = room.agent(DIES_ONCE.format(tool="die"), keys=["A", "B"])
+    lost, call, closed, first, second, seen = outcome.said
+    assert (lost[0], lost[1]["code"]) == (410, "environment_lost")
+    assert "handed out again" in lost[1]["message"]
+    assert (call, closed) == (410, 410)
+    assert first == second == {"sites": ["north", "south"]}
+    assert seen == ["e0", "e0.2", "e1"]
+    assert endings(outcome) == [("e0", "answered", None), ("e1", "answered", None)]
+    assert outcome.kinds(0) == ["scenario", "tool_call", "tool_result", "answer", "end"]
+    assert [detail["attempt"] for kind, detail in outcome.events if kind == "episode_started"] == [1, 2, 1]
+
+
+def test_an_environment_that_talks_nonsense_counts_as_dead(room):
+    outcome = room.agent(DIES_ONCE.format(tool="nonsense"), keys=["A"])
+    assert endings(outcome) == [("e0", "answered", None)]
+    assert outcome.said[-1] == ["e0", "e0.2"]
+
+
+def test_an_environment_that_dies_twice_is_the_organizers_fault(room):
+    outcome = room.agent(
+        """
+seen = []
+while (e := next_episode()):
+    seen.append(e["id"])
+    if e["scenario"]["id"] == "s0":
+        tool(e, "die")
+    else:
+        answer(e)
+say(seen)
+""",
+        keys=["A", "B"],
+    )
+    assert outcome.said == [["e0", "e0.2", "e1"]]
+    assert endings(outcome) == [("e0", "failed", FailureCode.ENVIRONMENT_ERROR), ("e1", "answered", None)]
+    assert "failed twice" in outcome.episodes[0].message
+    assert outcome.kinds(0) == ["scenario", "tool_call", "end"]
+
+
+def test_the_death_of_one_environment_leaves_the_other_episode_alone(room):
+    outcome = room.agent(
+        """
+a, b = next_episode(), next_episode()
+say(tool(a, "die")[0], tool(b, "echo", text="alive")[1]["result"]["structuredContent"], answer(b)[0])
+c = next_episode()
+say(c["id"])
+answer(c)
+""",
+        keys=["A", "B"],
+        max_parallel_episodes=2,
+    )
+    assert outcome.said == [410, {"text": "alive"}, 200, "e0.2"]
+    assert endings(outcome) == [("e0", "answered", None), ("e1", "answered", None)]
+
+
+def test_a_scenario_that_cannot_be_set_up_fails_alone(room):
+    for key in ("cannot-reset", "dies-in-reset"):
+        outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A", key, "B"])
+        assert endings(outcome) == [
+            ("e0", "answered", None),
+            ("e1", "failed", FailureCode.ENVIRONMENT_ERROR),
+            ("e2", "answered", None),
+        ]
+        assert outcome.episodes[1].trajectory is None
+
+
+def test_an_answer_without_its_final_state_does_not_count(room):
+    outcome = room.agent("while (e := next_episode()): say(e['id'], answer(e)[0])", keys=["dies-in-state", "B"])
+    assert endings(outcome) == [("e0", "failed", FailureCode.ENVIRONMENT_ERROR), ("e1", "answered", None)]
+    assert outcome.said == ["e0", 410, "e0.2", 410, "e1", 200]
+
+
+def test_an_environment_that_never_starts_fails_every_episode(room):
+    outcome = room.agent("say(ask('POST', '/episodes', {}))", keys=["A", "B"], arguments=("--dead",))
+    assert endings(outcome) == [
+        ("e0", "failed", FailureCode.ENVIRONMENT_ERROR),
+        ("e1", "failed", FailureCode.ENVIRONMENT_ERROR),
+    ]
+    assert "environment ended with exit code 1" in outcome.episodes[0].message
+    assert outcome.said == [[204, None]]
+
+
+def test_an_environment_without_enough_memory_is_named(room):
+    outcome = room.agent(
+        "while (e := next_episode()): say(tool(e, 'large', bytes=200 << 20)[0])",
+        environment_limits=SandboxLimits(memory=48 << 20),
+    )
+    assert endings(outcome) == [("e0", "failed", FailureCode.ENVIRONMENT_ERROR)]
+    assert outcome.episodes[0].outcome is Outcome.FAILED

@@ -1,0 +1,128 @@
+"""What the platform's own faults and a cancelled job do: nothing that a participant could be blamed for."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
+from gauntlet_runtime.jobs import AgentSpec, JobEvent, LeaseLost
+from gauntlet_runtime.sandbox.interface import ImageUnavailable, SandboxError
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trajectory import Outcome, read_events
+
+HANGS = "import time\ne = next_episode()\ntool(e, 'sites')\ntime.sleep(1000)"
+
+
+class Watched(GatewayPool):
+    """Remembers the gateways that it gave out."""
+
+    def __init__(self):
+        super().__init__()
+        self.pids = []
+
+    def spawn(self):
+        gateway = super().spawn()
+        self.pids.append(gateway.pid)
+        return gateway
+
+
+def sandboxes_left(room):
+    return room.sandbox.reap(lambda owner: False)
+
+
+def test_a_gateway_killed_in_the_middle_is_the_platforms_fault(room):
+    with Watched() as pool:
+        room.gateways = pool
+
+        def kill(event, detail):
+            if event is JobEvent.EPISODE_STARTED:
+                os.kill(pool.pids[-1], signal.SIGKILL)
+
+        room.on_event = kill
+        with pytest.raises(GatewayLost) as caught:
+            room.agent(HANGS)
+    assert isinstance(caught.value, SandboxError)  # so that a worker gives the job back
+    record = next(iter(Path(room.folder).glob("*/records/*/trajectory.jsonl")))
+    events = list(read_events(record.read_bytes().splitlines()))
+    assert (events[-1].outcome, events[-1].failure) == (Outcome.FAILED, FailureCode.INFRASTRUCTURE)
+    assert sandboxes_left(room) == []
+
+
+def test_a_cancelled_job_ends_at_once_and_leaves_nothing(room):
+    def cancel(event, detail):
+        room.cancelled.set()
+
+    room.on_event = cancel
+    with pytest.raises(LeaseLost):
+        room.agent(HANGS)
+    assert sandboxes_left(room) == []
+
+
+def test_a_job_that_is_lost_while_it_reports_ends(room):
+    def lose(event, detail):
+        raise LeaseLost
+
+    room.on_event = lose
+    with pytest.raises(LeaseLost):
+        room.agent(HANGS)
+    assert sandboxes_left(room) == []
+
+
+def test_a_missing_image_is_said_before_anything_starts(room):
+    spec = room.spec("pass")
+    spec = spec.model_copy(update={"agent": AgentSpec(bundle=spec.agent.bundle, command=["x"], image="no/such-image")})
+    with pytest.raises(ImageUnavailable):
+        room.run(spec)
+
+
+def test_a_program_that_does_not_exist_is_the_agents_fault(room):
+    spec = room.spec("pass")
+    spec = spec.model_copy(update={"agent": AgentSpec(bundle=spec.agent.bundle, command=["no-such-program"])})
+    outcome = room.run(spec)
+    assert outcome.episodes[0].failure is FailureCode.AGENT_ERROR
+
+
+def test_the_result_names_what_made_it(room):
+    spec = room.spec("answer(next_episode())")
+    outcome = room.run(spec)
+    provenance = outcome.result.provenance
+    assert provenance["agent"] == spec.agent.bundle.digest
+    assert provenance["environment"] == spec.environment.program.digest
+    assert provenance["environment.data"] == spec.environment.data.digest
+    assert provenance["image.agent"].startswith("sha256:")
+    assert provenance["seeds"] == "7"
+    assert provenance["sandbox"] == room.sandbox.name
+
+
+def test_equal_records_give_equal_bytes_and_the_zip_is_not_to_be_changed(room, tmp_path):
+    from gauntlet_runtime.gateway.recorder import pack
+
+    outcome = room.agent("e = next_episode()\ntool(e, 'large', bytes=100_000)\nanswer(e)")
+    trajectory = outcome.episodes[0].trajectory
+    folder = next(iter(Path(room.folder).glob("*/records/*")))
+    assert pack(folder, tmp_path / "again.zip").read_bytes() == trajectory.read_bytes()
+    assert trajectory.stat().st_mode & 0o222 == 0
+
+
+def test_the_agent_sees_nothing_but_what_it_is_given(room):
+    outcome = room.agent("""
+import pathlib
+say(sorted(os.environ))
+say(sorted(str(p) for p in pathlib.Path("/app").rglob("*")), os.getcwd())
+say(sorted(os.listdir("/run/gauntlet")))
+try:
+    open("/app/program/agent.py", "a")
+except OSError as error:
+    say(type(error).__name__)
+answer(next_episode())
+""")
+    environment, files, folder, door, refused = outcome.said
+    assert {"GAUNTLET_URL", "GAUNTLET_SOCKET"} <= set(environment)
+    assert not any("DATABASE" in name or "SECRET" in name for name in environment)
+    assert files == ["/app/program", "/app/program/agent.py", "/app/program/door.py"]
+    assert (folder, door) == ("/app/program", ["gateway.sock"])
+    assert refused in ("OSError", "PermissionError")

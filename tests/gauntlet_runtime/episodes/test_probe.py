@@ -1,0 +1,57 @@
+"""The first slice of an evaluation: an agent that cannot work fails in seconds, one that can runs one episode."""
+
+from __future__ import annotations
+
+from gauntlet_runtime.jobs import SandboxLimits
+from gauntlet_scoring.failures import FailureCode
+
+
+def test_an_agent_that_works_runs_the_first_episode_only(room):
+    outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A", "B"], probe=True)
+    assert [(e.episode, e.failure) for e in outcome.episodes] == [("e0", None)]
+    assert outcome.result.failure is None
+
+
+def test_an_agent_that_cannot_start_fails_the_evaluation_at_once(room):
+    outcome = room.agent("import no_such_module", keys=["A", "B"], probe=True)
+    assert outcome.result.failure.code is FailureCode.AGENT_ERROR
+    assert outcome.episodes == []
+    assert "no_such_module" in outcome.result.log
+    assert "no_such_module" not in outcome.result.failure.message
+    assert "start 2" not in outcome.result.log
+
+
+def test_a_first_episode_that_is_lost_to_a_crash_is_followed_by_the_second(room):
+    outcome = room.agent(
+        "e = next_episode()\nif e['scenario']['id'] == 's0': raise SystemExit(3)\nanswer(e)",
+        keys=["A", "B"],
+        probe=True,
+    )
+    assert [(e.episode, e.failure) for e in outcome.episodes] == [("e0", FailureCode.AGENT_ERROR), ("e1", None)]
+    assert outcome.result.failure is None
+
+
+def test_two_crashes_fail_the_evaluation_with_the_limits_code(room):
+    outcome = room.agent(
+        "e = next_episode()\nx = bytearray(400 << 20)",
+        keys=["A", "B"],
+        probe=True,
+        agent_limits=SandboxLimits(memory=96 << 20),
+    )
+    assert outcome.result.failure.code is FailureCode.MEMORY_LIMIT
+    assert [e.failure for e in outcome.episodes] == [FailureCode.MEMORY_LIMIT] * 2
+
+
+def test_an_evaluation_of_one_episode_that_crashes_fails(room):
+    outcome = room.agent("next_episode()\nraise SystemExit(3)", keys=["A"], probe=True)
+    assert outcome.result.failure.code is FailureCode.AGENT_ERROR
+
+
+def test_an_episode_that_failed_without_a_crash_does_not_fail_the_evaluation(room):
+    outcome = room.agent(
+        "e = next_episode()\nfor _ in range(25): raw('POST', f\"/episodes/{e['id']}/mcp\", b'{')\nnext_episode()",
+        keys=["A", "B"],
+        probe=True,
+    )
+    assert [e.failure for e in outcome.episodes] == [FailureCode.PROTOCOL_ERROR]
+    assert outcome.result.failure is None

@@ -1,0 +1,96 @@
+"""An MCP environment in the standard library only, which starts at once; its tools misbehave when they are told to."""
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+STATE = {"scenario": None, "seed": None, "calls": 0, "resets": 0}
+WRITING = threading.Lock()
+TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error"]
+RESERVED = ["gauntlet_reset", "gauntlet_user", "gauntlet_state"]
+
+
+def write(message):
+    with WRITING:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+
+
+def text(value, *, error=False):
+    return {"content": [{"type": "text", "text": value}], "isError": error}
+
+
+def structured(value):
+    return {**text(json.dumps(value)), "structuredContent": value}
+
+
+def reserved(name, arguments):
+    scenario = STATE["scenario"]
+    if name == "gauntlet_reset":
+        if arguments["scenario"] == "cannot-reset":
+            return text("no such scenario", error=True)
+        if arguments["scenario"] == "dies-in-reset":
+            os._exit(3)
+        STATE.update(scenario=arguments["scenario"], seed=arguments["seed"], calls=0, resets=STATE["resets"] + 1)
+        return structured({"ok": True})
+    if name == "gauntlet_user":
+        return structured({"reply": f"you said: {arguments['message']}", "done": arguments["message"] == "bye"})
+    if scenario == "dies-in-state":
+        os._exit(3)
+    return structured(dict(STATE))
+
+
+def call(name, arguments):
+    if name in RESERVED:
+        return reserved(name, arguments)
+    STATE["calls"] += 1
+    match name:
+        case "sites":
+            data = Path("/app/data/sites.json")
+            return structured({"sites": json.loads(data.read_text()) if data.exists() else ["main"]})
+        case "echo":
+            return structured({"text": arguments.get("text", "")})
+        case "large":
+            return text("x" * int(arguments["bytes"]))
+        case "fail":
+            return text("the pump is broken", error=True)
+        case "slow":
+            time.sleep(float(arguments["seconds"]))
+            return text("done")
+        case "die":
+            os._exit(3)
+        case "nonsense":
+            sys.stdout.write("this is no JSON-RPC\n")
+            sys.stdout.flush()
+        case "deep":
+            return structured({"a": [{"b": [1, 2.5, None, True, "\u2028"]}]})
+    raise KeyError(name)
+
+
+def answer(request):
+    method, params = request["method"], request.get("params", {})
+    try:
+        if method == "initialize":
+            capabilities = {"tools": {}}
+            info = {"name": "plant", "version": "1"}
+            result = {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
+        elif method == "tools/list":
+            names = [*TOOLS, *(name for name in RESERVED if "--no-user" not in sys.argv or name != "gauntlet_user")]
+            result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in names]}
+        else:
+            result = call(params["name"], params.get("arguments", {}))
+    except KeyError as error:
+        write({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": f"bad call: {error}"}})
+    else:
+        write({"jsonrpc": "2.0", "id": request["id"], "result": result})
+
+
+if "--dead" in sys.argv:
+    sys.exit("this environment never starts")
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        threading.Thread(target=answer, args=(message,)).start()

@@ -1,0 +1,104 @@
+"""The artifact cache: checked, unpacked safely, shared, bounded."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import zipfile
+
+import pytest
+
+from gauntlet_runtime.folders import ArtifactDamaged, ArtifactFolders
+
+
+def zipped(*entries):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for entry, content in entries:
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def entry(name, mode):
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    return info
+
+
+def test_a_zip_becomes_a_folder_that_anyone_can_read(artifacts, files):
+    content = zipped(("a/b.txt", "text"), (entry("run", 0o100755), "x"), (entry("secret", 0o100600), "y"))
+    folder = files.folder(artifacts.keep(content))
+    assert (folder / "a/b.txt").read_text() == "text"
+    assert (folder / "run").stat().st_mode & 0o777 == 0o755
+    assert (folder / "secret").stat().st_mode & 0o777 == 0o644
+    assert (folder / "a").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_file_stays_a_file(artifacts, files):
+    assert files.file(artifacts.keep(b"plain", form="file")).read_bytes() == b"plain"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        zipped(("../out", "x")),
+        zipped(("/etc/out", "x")),
+        zipped(("a\\..\\..\\out", "x")),
+        zipped((entry("link", 0o120777), "/etc/passwd")),
+        zipped((entry("device", 0o060666), "")),
+        zipped(("a", "x"), ("a/b", "x")),
+        b"no zip at all",
+    ],
+)
+def test_what_leads_out_or_is_no_zip_is_refused_and_leaves_nothing(artifacts, files, tmp_path, content):
+    with pytest.raises(ArtifactDamaged):
+        files.folder(artifacts.keep(content))
+    assert [path.name for path in (tmp_path / "artifacts").iterdir() if path.is_dir()] == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(artifacts, files, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.folders.UNPACKED_BYTES", 1000)
+    with pytest.raises(ArtifactDamaged, match="too much"):
+        files.folder(artifacts.keep(zipped(("zeros", bytes(2000)))))
+
+
+def test_what_was_fetched_must_have_its_digest(artifacts, files):
+    artifact = artifacts.keep(zipped(("a", "x")))
+    artifacts.content[artifact.digest] = zipped(("a", "changed"))
+    with pytest.raises(ArtifactDamaged, match="digest"):
+        files.folder(artifact)
+
+
+def test_it_is_fetched_once_by_whoever_comes_first(artifacts, tmp_path):
+    artifact, fetched = artifacts.keep(zipped(("a", "x"))), []
+
+    def fetch(wanted, into):
+        fetched.append(wanted.digest)
+        artifacts.fetch(wanted, into)
+
+    caches = [ArtifactFolders(tmp_path / "shared", fetch=fetch) for _ in range(8)]
+    threads = [threading.Thread(target=cache.folder, args=(artifact,)) for cache in caches]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert fetched == [artifact.digest]
+    assert (caches[0].folder(artifact) / "a").read_text() == "x"
+
+
+def test_the_least_recently_used_goes_first_and_what_is_in_use_stays(artifacts, tmp_path):
+    def cache():
+        return ArtifactFolders(tmp_path / "shared", fetch=artifacts.fetch, max_bytes=250_000)
+
+    old, used, new = (artifacts.keep(zipped((name, os.urandom(100_000)))) for name in "abc")
+    first, other = cache(), cache()
+    places = {name: first.folder(artifact) for name, artifact in (("old", old), ("used", used), ("new", new))}
+    for age, place in enumerate((places["new"], places["used"], places["old"])):
+        os.utime(place.parent, (1000 - age, 1000 - age))
+    assert other.folder(used) == places["used"]
+    os.utime(places["used"].parent, (1, 1))  # the oldest, but another worker holds it
+    first.release()
+    assert [place.exists() for place in places.values()] == [False, True, True]
+    assert first.folder(old).exists()  # and it can be had again

@@ -77,6 +77,7 @@ class Gateway:
         self._port = parts.port or 80
         self._base = parts.path
         self._idle: deque[HTTPConnection] = deque()
+        self._process = os.getpid()
 
     def request(
         self, method: str, path: str, body: Any = None, *, key: str | None = None, patient: bool = False
@@ -132,6 +133,8 @@ class Gateway:
 
     def _connection(self) -> HTTPConnection:
         """Take a kept connection that the gateway has not closed meanwhile, or make one."""
+        if self._process != os.getpid():  # a forked child must not speak into its parent's connections
+            self._idle, self._process = deque(), os.getpid()
         while True:
             try:
                 connection = self._idle.pop()

@@ -7,6 +7,7 @@ in one background thread for the whole process. One session serves one episode; 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Coroutine
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class _Background:
     def __init__(self) -> None:
         import asyncio
 
+        self.process = os.getpid()
         self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         self._http: httpx2.AsyncClient | None = None
         threading.Thread(target=self.loop.run_forever, name="gauntlet-tools", daemon=True).start()
@@ -82,7 +84,7 @@ _starting = threading.Lock()
 def _get_background() -> _Background:
     global _background
     with _starting:
-        if _background is None:
+        if _background is None or _background.process != os.getpid():  # a forked child has no copy of the thread
             _background = _Background()
         return _background
 
@@ -94,6 +96,7 @@ class ToolSession:
         self._url = url
         self._opening = threading.Lock()
         self._client: Client | None = None
+        self._process = 0
         self._stop: asyncio.Event | None = None
         self._tools: list[Tool] | None = None
 
@@ -121,14 +124,15 @@ class ToolSession:
 
     def close(self) -> None:
         """Let the connection go, without waiting for it."""
-        if self._stop is not None:
+        if self._stop is not None and self._process == os.getpid():
             _get_background().loop.call_soon_threadsafe(self._stop.set)
-            self._client = self._stop = None
+        self._client = self._stop = None
 
     def _opened(self) -> Client:
         with self._opening:
-            if self._client is None:
+            if self._client is None or self._process != os.getpid():
                 self._client, self._stop = self._run(self._open())
+                self._process = os.getpid()
             return self._client
 
     async def _open(self) -> tuple[Client, asyncio.Event]:

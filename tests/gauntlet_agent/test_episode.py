@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import multiprocessing
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -113,6 +114,24 @@ def test_calls_from_two_threads_overlap(within: Any) -> None:
         return results
 
     assert within(call) == ["met", "met"]  # the tool answers only when both calls are there
+
+
+def test_a_forked_child_has_connections_of_its_own(within: Any, episodes: Any) -> None:
+    """An agent may spread its work over processes; the parent's thread and sockets are not there in a child."""
+
+    def fork_and_call(episode: ga.Episode) -> None:
+        episode.call("names")
+        episode.note("from the parent")
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=lambda: (episode.call("count", equipment="ab"), episode.note("from the child")))
+        child.start()
+        child.join(60)
+        assert child.exitcode == 0
+        assert episode.call("names") == ["a", "b"]
+
+    within(fork_and_call)
+    assert [name for _, name, _ in episodes.calls] == ["names", "count", "names"]
+    assert episodes.bodies("/notes") == [{"text": "from the parent"}, {"text": "from the child"}]
 
 
 def test_a_plan_may_be_given_as_dicts_pairs_or_text(within: Any, episodes: Any) -> None:

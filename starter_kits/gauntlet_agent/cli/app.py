@@ -234,6 +234,8 @@ def run_test(
         raise CommandFailed(message, code=Exit.USAGE)
     if sandbox not in (None, "bubblewrap", "docker"):
         raise CommandFailed("--sandbox is bubblewrap or docker.", code=Exit.USAGE)
+    if path.is_file():
+        raise CommandFailed("`gauntlet test` runs a folder; unpack the archive first.", code=Exit.USAGE)
     checked(path)
     if kit is None:
         assert competition is not None  # noqa: S101  for the type checker: one of the two is given

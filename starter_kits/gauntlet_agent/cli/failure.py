@@ -19,8 +19,16 @@ class Exit(IntEnum):
 class CommandFailed(Exception):
     """Ends a command with an exit code and a sentence for the person at the terminal."""
 
-    def __init__(self, message: str, *, code: Exit = Exit.FAILED, hints: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: Exit = Exit.FAILED,
+        hints: tuple[str, ...] = (),
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.hints = hints
+        self.retry_after = retry_after  # seconds after which the platform would listen again

@@ -73,12 +73,13 @@ def _states(api: PlatformApi, submission: str) -> Iterator[dict[str, Any]]:
 
 
 def _asked(api: PlatformApi, submission: str) -> dict[str, Any]:
-    """Ask for a submission; a server that is away for a moment does not end the wait."""
+    """Ask for a submission; a server that is away or busy for a moment does not end the wait."""
     since = time.monotonic()
     while True:
         try:
             return api.submission(submission)
         except CommandFailed as failed:
-            if failed.code is not Exit.UNREACHABLE or time.monotonic() - since > _OUTAGE_SECONDS:
+            waits = failed.code is Exit.UNREACHABLE or failed.retry_after is not None
+            if not waits or time.monotonic() - since > _OUTAGE_SECONDS:
                 raise
-            time.sleep(1.0)
+            time.sleep(min(1.0 if failed.retry_after is None else failed.retry_after, _OUTAGE_SECONDS))

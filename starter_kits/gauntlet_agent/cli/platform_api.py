@@ -172,7 +172,10 @@ class PlatformApi:
             message += f"Run `gauntlet login --server {self.server}`."
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise CommandFailed(message, code=Exit.UNREACHABLE, hints=hints)
-        raise CommandFailed(message, code=Exit.REFUSED if status in _REFUSED else Exit.FAILED, hints=hints)
+        code = Exit.REFUSED if status in _REFUSED else Exit.FAILED
+        wait = body.get("retry_after") if status == HTTPStatus.TOO_MANY_REQUESTS else None
+        seconds = float(wait) if isinstance(wait, int | float) else None
+        raise CommandFailed(message, code=code, hints=hints, retry_after=seconds)
 
 
 def _word(text: str) -> str:

@@ -146,10 +146,11 @@ def test_waiting_for_one_that_fails_exits_1_with_the_sentence(
     )
 
 
-def test_a_server_that_is_away_for_a_moment_does_not_end_the_wait(
-    gauntlet: Any, as_ada: Any, agent: Path, responses: Any
+@pytest.mark.parametrize(("status", "more"), [(502, {}), (429, {"retry_after": 0})], ids=["away", "asked too often"])
+def test_a_server_that_is_away_or_busy_for_a_moment_does_not_end_the_wait(
+    gauntlet: Any, as_ada: Any, agent: Path, responses: Any, status: int, more: dict[str, Any]
 ) -> None:
-    as_ada.answers["/submissions/s1"] = responses["problem"](502, "bad_gateway", "Bad gateway.")
+    as_ada.answers["/submissions/s1"] = responses["problem"](status, "moment", "One moment.", **more)
     assert _submit(gauntlet, agent, "--wait").exit_code == 0
 
 

@@ -95,7 +95,7 @@ def count_work_orders(task: Task) -> Answer:
     plan(task, "WOAgent", f"Get the {what} of {task.name} in the period asked for", "Count the records and answer")
     check_recorded(task, ["WORK_ORDER"])
     found = task.episode.call("get_work_orders", **task.window, kind=kind, limit=1)
-    return f"{task.name} has {found['total']} {what}.", {"work_orders": found["total"]}
+    return f"{task.name}, {what}: {found['total']}.", {"work_orders": found["total"]}
 
 
 def split_work_orders(task: Task) -> Answer:
@@ -112,7 +112,7 @@ def split_work_orders(task: Task) -> Answer:
         kind: task.episode.call("get_work_orders", **task.window, kind=kind, limit=1)["total"]
         for kind in ("preventive", "corrective")
     }
-    return f"{counts['preventive']} preventive and {counts['corrective']} corrective work orders.", counts
+    return f"Preventive: {counts['preventive']}, corrective: {counts['corrective']}.", counts
 
 
 def count_events(task: Task) -> Answer:
@@ -127,8 +127,8 @@ def count_events(task: Task) -> Answer:
     check_recorded(task, wanted)
     found = task.episode.call("get_events", **task.window, groups=wanted, limit=1)["by_group"]
     counts = {GROUP_NAMES[group]: found[GROUP_NAMES[group]] for group in wanted}
-    said = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-    return f"{task.name}: {said}.", counts
+    said = ", ".join(f"{name.replace('_', ' ')}: {count}" for name, count in counts.items())
+    return f"{task.name}, {said}.", counts
 
 
 def count_days(task: Task) -> Answer:
@@ -142,7 +142,7 @@ def count_days(task: Task) -> Answer:
     )
     check_recorded(task, groups)
     found = task.episode.call("daily_event_counts", **task.window, groups=groups)
-    return f"{found['days_with_events']} days have events.", {"days_with_events": found["days_with_events"]}
+    return f"Days with events: {found['days_with_events']}.", {"days_with_events": found["days_with_events"]}
 
 
 def find_date_range(task: Task) -> Answer:
@@ -216,7 +216,7 @@ def _top(ranked: list[dict[str, Any]], name: str) -> Answer:
     if not ranked:
         raise Unanswerable("There is nothing to count in that time.")
     best = ranked[0]
-    return f"{best[name]}, {best['count']} times.", {name: best[name], "count": best["count"]}
+    return f"{best[name]} ({best['count']}).", {name: best[name], "count": best["count"]}
 
 
 def _plain(name: str) -> str:

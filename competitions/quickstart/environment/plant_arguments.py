@@ -44,6 +44,16 @@ def read_equipment(arguments: Mapping[str, Any], records: PlantRecords) -> Equip
     return found
 
 
+def read_filter(arguments: Mapping[str, Any], key: str) -> str:
+    """A text to look for; empty where it is left out."""
+    value = arguments.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadArgument(f"{key} must be text; it was {value!r}.")
+    return value.strip()
+
+
 def read_period(arguments: Mapping[str, Any]) -> Period:
     """The days from ``start`` to ``end``, both included."""
     period = Period(_day(arguments, "start"), _day(arguments, "end"))

@@ -10,6 +10,7 @@ from typing import Any
 from plant_arguments import (
     read_choice,
     read_equipment,
+    read_filter,
     read_groups,
     read_page,
     read_period,
@@ -26,7 +27,7 @@ COUNT_NAMES = {"WORK_ORDER": "work_orders", "ALERT": "alerts", "ANOMALY": "anoma
 def list_equipment(records: PlantRecords, arguments: Arguments) -> Answer:
     """All equipment, or what matches ``name``."""
     limit, offset = read_page(arguments)
-    wanted = name_key(str(arguments.get("name") or ""))
+    wanted = name_key(read_filter(arguments, "name"))
     found = [one for one in records.equipment if wanted in name_key(one.name) or wanted in name_key(one.id)]
     return _page([{"id": one.id, "name": one.name} for one in found], "equipment", limit, offset)
 
@@ -182,7 +183,7 @@ def get_anomalies(records: PlantRecords, arguments: Arguments) -> Answer:
 def list_failure_codes(records: PlantRecords, arguments: Arguments) -> Answer:
     """The failure codes, or those whose code, description or category holds ``text``."""
     limit, offset = read_page(arguments)
-    wanted = str(arguments.get("text") or "").strip().casefold()
+    wanted = read_filter(arguments, "text").casefold()
     found = [
         {"code": one.code, "description": one.description, "category": one.category}
         for one in records.failure_codes

@@ -56,6 +56,8 @@ class PlantProgram:
         scenario = arguments.get("scenario")
         if not isinstance(scenario, str) or not scenario:
             raise BadArgument("scenario is required and must be text.")
+        if not self._records.equipment:
+            raise BadArgument("The data folder holds no records of any equipment.")
         self._scenario = scenario
         self._calls.clear()
         # Read the log now: the first question of an agent should not wait for it.

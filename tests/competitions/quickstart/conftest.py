@@ -42,6 +42,11 @@ class PlantProcess:
         assert is_error, found
         return text
 
+    def either(self, name: str, /, **arguments: Any) -> dict[str, Any]:
+        """The result, or ``{"refused": text}``."""
+        is_error, text, found = self._call(name, arguments)
+        return {"refused": text} if is_error else found
+
     def _call(self, name: str, arguments: dict[str, Any]) -> tuple[bool, str, dict[str, Any]]:
         result = self._portal.call(self._client.call_tool, name, arguments)
         text = "".join(getattr(part, "text", "") for part in result.content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -37,16 +38,25 @@ class DirectEpisode:
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def call(self, name: str, /, **arguments: Any) -> Any:
+        """Call a tool; a refused call fails the test, as no rule of the kit should make one."""
         found = self.plant.call(name, **arguments)
+        self._record(name, arguments, is_error=False)
+        return found
+
+    def refused_call(self, name: str, /, **arguments: Any) -> None:
+        """Make a call that the tool refuses."""
+        self.plant.refusal(name, **arguments)
+        self._record(name, arguments, is_error=True)
+
+    def _record(self, name: str, arguments: dict[str, Any], *, is_error: bool) -> None:
         seq = len(self.calls)
         place = {"seq": seq, "at": AT, "episode": "direct", "turn": seq, "call": str(seq), "tool": name}
         self.calls.append(
             RecordedCall(
                 call=ToolCallEvent(**place, arguments=arguments),
-                result=ToolResultEvent(**place, is_error=False, seconds=0.0, structured=found),
+                result=ToolResultEvent(**place, is_error=is_error, seconds=0.0),
             )
         )
-        return found
 
     def plan(self, steps: list[dict[str, Any]]) -> None:
         self.steps = steps
@@ -88,8 +98,6 @@ def ask(solver: ModuleType, plant: Any, truth: GroundTruth, fields: list[str]) -
 
 
 def shown_fields(bundle: Path, task: str) -> dict[str, list[str]]:
-    import json
-
     lines = (bundle / "scenarios" / f"{task}.jsonl").read_text(encoding="utf-8").splitlines()
     return {row["id"]: list(row["show"]["answer_format"]) for row in map(json.loads, lines)}
 
@@ -137,6 +145,55 @@ def test_plans_name_agents_and_depend_on_earlier_steps(
         assert all(0 <= before < position for position, step in enumerate(steps) for before in step["depends_on"])
         reference = [(step.agent, step.instruction) for step in truth.planning_steps]
         assert [(step["agent"], step["instruction"]) for step in steps] != reference
+
+
+def declines_everything(episode: DirectEpisode) -> dict[str, Any]:
+    return {"abstain": True}
+
+
+def says_zero(episode: DirectEpisode) -> dict[str, Any]:
+    return dict.fromkeys(episode.show["answer_format"], 0)
+
+
+def calls_and_declines(episode: DirectEpisode) -> dict[str, Any]:
+    episode.call("record_coverage")
+    episode.call("list_equipment")
+    return {"abstain": True}
+
+
+@pytest.mark.parametrize(
+    ("cheat", "most"),
+    [(declines_everything, 0.2), (says_zero, 0.3), (calls_and_declines, 0.25)],
+    ids=lambda one: str(one),
+)
+def test_answers_without_work_are_worth_little(
+    cheat: Callable[[DirectEpisode], dict[str, Any]],
+    most: float,
+    bundle: Path,
+    read_truths: ReadTruths,
+    open_plant: Callable[[Path], Any],
+) -> None:
+    plant, fields = open_plant(bundle / "data" / "test"), shown_fields(bundle, "test")
+    scores = []
+    for truth in read_truths(bundle, "test"):
+        show = {"answer_format": dict.fromkeys(fields[truth.key], "…"), "abstain": ABSTAIN}
+        episode = DirectEpisode(truth.text, show, plant)
+        scores.append(rubric(truth, episode, ("", cheat(episode))))
+    assert sum(scores) / len(scores) < most
+
+
+def test_a_refused_call_is_evidence_that_there_is_no_such_thing(
+    bundle: Path, read_truths: ReadTruths, open_plant: Callable[[Path], Any]
+) -> None:
+    plant = open_plant(bundle / "data" / "test")
+    truth = next(one for one in read_truths(bundle, "test") if (one.data or {})["template"] == "unknown_equipment")
+    step = truth.execution_steps[0]
+    assert isinstance(step.arguments, dict)
+    window = {"equipment": step.arguments["name"], "start": "2020-01-01", "end": "2020-12-31"}
+    episode = DirectEpisode(truth.text, {}, plant)
+    episode.refused_call("get_work_orders", **window)
+    assert rubric(truth, episode, ("", {"abstain": True})) == 1.0
+    assert rubric(truth, episode, ("", {"work_orders": 0})) < 0.7
 
 
 @pytest.mark.real_input

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "competitions" / "quickstart" / "environment"
@@ -134,6 +136,8 @@ def test_a_period_that_ends_before_it_begins_is_refused(plant: Any) -> None:
         ({"equipment": None}, "equipment is required"),
         ({"equipment": 6}, "equipment is required and must be text"),
         ({"asset": "Chiller 6"}, "does not take asset"),
+        ({"start": 20200101}, "start is required and must be text"),
+        ({"start": None}, "start is required"),
     ],
 )
 def test_wrong_arguments_are_named(plant: Any, arguments: dict[str, Any], word: str) -> None:
@@ -206,6 +210,51 @@ def test_a_reset_clears_what_was_asked_and_needs_a_scenario(tiny: Path, open_pla
     assert plant.call("gauntlet_state")["scenario"] == "one", "a refused reset must change nothing"
     plant.call("gauntlet_reset", scenario="two", seed=1)
     assert plant.call("gauntlet_state") == {"scenario": "two", "calls": {}}
+
+
+def test_an_environment_without_records_does_not_begin_an_episode(tmp_path: Path) -> None:
+    def message(number: int, method: str, params: dict[str, Any]) -> str:
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "plain", "version": "1"}}
+    lines = [
+        message(1, "initialize", hello),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        message(2, "tools/call", {"name": "gauntlet_reset", "arguments": {"scenario": "x", "seed": 1}}),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "server.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=PROGRAM,
+        env={**os.environ, "GAUNTLET_DATA": str(tmp_path)},
+    ) as program:
+        assert program.stdin is not None
+        assert program.stdout is not None
+        program.stdin.write("\n".join(lines) + "\n")
+        program.stdin.flush()
+        answers = [json.loads(program.stdout.readline()) for _ in range(2)]
+        program.stdin.close()
+    assert answers[1]["result"]["isError"] is True
+    assert "no records" in answers[1]["result"]["content"][0]["text"]
+
+
+@given(
+    day=st.one_of(
+        st.text(max_size=20),
+        st.dates().map(str),
+        st.from_regex(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d)?", fullmatch=True),
+        st.integers(),
+        st.none(),
+        st.lists(st.text(max_size=3), max_size=2),
+    )
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_date_breaks_the_program(plant: Any, day: object) -> None:
+    answers = plant.either("get_work_orders", equipment="Chiller 6", start=day, end=day)
+    assert set(answers) >= {"total"} or answers["refused"].startswith(("start ", "start is"))
+    assert plant.call("get_work_orders", **year())["total"] == 4
 
 
 def test_the_program_reads_nothing_outside_of_its_data(tiny: Path, open_plant: Callable[[Path], Any]) -> None:

@@ -39,6 +39,7 @@ class Call:
     machine: Machine | None = None
     instead: tuple[str, ...] = ()
     loose: tuple[str, ...] = ()  # arguments that another right solution may give otherwise: not checked
+    refusals: tuple[CalledCheck, ...] = ()  # calls whose refusal tells the same
 
 
 @dataclass(frozen=True)
@@ -142,17 +143,34 @@ def _execution(question: Question) -> tuple[list[ExecutionStep], list[ExecutionL
 
 
 def _checks(question: Question) -> Checks:
-    evidence = [check for call in question.calls if call.machine or len(question.calls) == 1 for check in _called(call)]
+    """What the judge looks at: did what had to be done; asked for the right data; has the right result."""
+    needed = [call for call in question.calls if call.machine or len(question.calls) == 1]
+    actions: list[Check] = [_used(call) for call in {(call.tool, call.instead): call for call in needed}.values()]
+    evidence = [check for call in needed for check in _called(call)]
     if question.declined:
         declines = AbstainsCheck(value=True)
-        return Checks(task_completion=[declines], data_retrieval_accuracy=evidence, result_verification=[declines])
-    values: list[Check] = [_value_check(name, one) for name, one in question.fields.items()]
-    answers = AbstainsCheck(value=False)
+        return Checks(
+            task_completion=[declines, *actions], data_retrieval_accuracy=evidence, result_verification=[declines]
+        )
+    answers: list[Check] = [AbstainsCheck(value=False), ContainsFieldsCheck(paths=list(question.fields))]
     return Checks(
-        task_completion=[answers, ContainsFieldsCheck(paths=list(question.fields))],
+        task_completion=[*answers, *actions],
         data_retrieval_accuracy=evidence,
-        result_verification=values,
+        result_verification=[_value_check(name, one) for name, one in question.fields.items()],
     )
+
+
+def refused(tools: Sequence[str], machine: Machine) -> tuple[CalledCheck, ...]:
+    """That one of the tools was asked about a machine, even if it answered with an error."""
+    return tuple(
+        CalledCheck(tool=tool, arguments={"equipment": name}, refused=True)
+        for tool in tools
+        for name in _spellings(machine)
+    )
+
+
+def _used(call: Call) -> Check:
+    return AnyOfCheck(checks=[*(CalledCheck(tool=tool) for tool in (call.tool, *call.instead)), *call.refusals])
 
 
 def _value_check(name: str, one: Field) -> Check:
@@ -170,12 +188,17 @@ def _called(call: Call) -> list[Check]:
         if key != "equipment" and key not in call.loose and key not in ("groups", "kind", "limit", "name", "offset")
     }
     if call.machine is None:
-        return [AnyOfCheck(checks=[CalledCheck(tool=tool, arguments=others) for tool in tools])]
-    spellings = sorted({call.machine.id, call.machine.name, call.machine.name.replace(" ", "")})
+        return [AnyOfCheck(checks=[*(CalledCheck(tool=tool, arguments=others) for tool in tools), *call.refusals])]
+    spellings = _spellings(call.machine)
     right_machine = [CalledCheck(tool=tool, arguments={"equipment": name}) for tool in tools for name in spellings]
     if not others:
-        return [AnyOfCheck(checks=list(right_machine))]
+        return [AnyOfCheck(checks=[*right_machine, *call.refusals])]
     right_period = [
         CalledCheck(tool=tool, arguments={"equipment": name, **others}) for tool in tools for name in spellings
     ]
     return [AnyOfCheck(checks=list(right_machine)), AnyOfCheck(checks=list(right_period))]
+
+
+def _spellings(machine: Machine) -> list[str]:
+    """How a call may name the machine; case is not compared."""
+    return sorted({machine.id, machine.name, machine.name.replace(" ", "")})

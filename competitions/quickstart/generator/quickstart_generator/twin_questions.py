@@ -9,12 +9,14 @@ from quickstart_generator.event_questions import single_group_tools
 from quickstart_generator.oracle import GROUPS, Days
 from quickstart_generator.picking import Period, Picker, look_up, month_of, say_day, snake, year_of
 from quickstart_generator.plant import Machine
-from quickstart_generator.question import Call, Field, Question
+from quickstart_generator.question import Call, Field, Question, refused
 from quickstart_generator.vocabulary import UNRECORDED_SENSORS
 from quickstart_generator.work_order_questions import count_of, count_text
 
 Pair = tuple[Question, Question]
 _COUNT = "integer, how many"
+_WORK_TOOLS = ("get_work_orders", "count_failure_codes", "event_date_range", "get_events", "daily_event_counts")
+_SENSOR_TOOLS = ("summarize_sensor", "get_sensor_readings")
 _PERIOD_TOOLS = ("record_coverage", "event_date_range", "get_events", "daily_event_counts")
 
 
@@ -32,7 +34,7 @@ def unknown_equipment(picker: Picker) -> Pair | None:
             ("WOAgent", f"Look for {stranger.name} in the list of equipment."),
             ("WOAgent", "Report that the plant has no such equipment."),
         ],
-        calls=[replace(look_up(stranger), loose=("name",))],
+        calls=[replace(look_up(stranger), loose=("name",), refusals=refused(_WORK_TOOLS, stranger))],
         expected=f"The plant has no {stranger.name}: the question cannot be answered.",
         declined=True,
         machines=(stranger,),
@@ -127,7 +129,7 @@ def sensor_not_recorded(picker: Picker) -> Pair | None:
             ("IoTAgent", f"List the sensors of {machine.name}."),
             ("IoTAgent", f"Report that {missing} is not recorded for {machine.name}."),
         ],
-        calls=[_list_sensors(machine)],
+        calls=[replace(_list_sensors(machine), refusals=refused(_SENSOR_TOOLS, machine))],
         expected=f"{missing} is not recorded for {machine.id}: cannot be answered.",
         declined=True,
         machines=(machine,),
@@ -196,7 +198,7 @@ def _list_sensors(machine: Machine) -> Call:
     arguments = {"equipment": machine.id}
     return Call(
         "list_sensors", arguments, f"sensors_of_{snake(machine)}", agent="IoTAgent", machine=machine,
-        instead=("summarize_sensor", "get_sensor_readings"),
+        instead=_SENSOR_TOOLS,
     )  # fmt: skip
 
 

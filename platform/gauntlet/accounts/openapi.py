@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
-class TokenScheme(OpenApiAuthenticationExtension):  # registers itself by being defined
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # registers itself
     """A bearer token in the Authorization header."""
 
     target_class = "gauntlet.accounts.authentication.TokenAuthentication"

@@ -18,7 +18,7 @@ from typing import IO, BinaryIO, Final, cast
 
 from django.conf import settings
 from django.core.files import File
-from django.core.files.storage import Storage, default_storage
+from django.core.files.storage import FileSystemStorage, Storage, default_storage
 
 from gauntlet.storage.folders import write_zip
 from gauntlet.storage.models import Artifact, Form
@@ -88,11 +88,7 @@ def copy_to(artifact: Artifact, target: Path) -> None:
 
 def _local_folder() -> Path | None:
     """The storage's folder, where the storage is a file system."""
-    storage: Storage = default_storage
-    try:
-        return Path(storage.path(""))
-    except NotImplementedError:
-        return None
+    return Path(default_storage.location) if isinstance(default_storage, FileSystemStorage) else None
 
 
 @contextlib.contextmanager

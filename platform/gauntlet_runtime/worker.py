@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,8 @@ class Worker:
         folder: this host's working folder; several workers may share it
         queues: the queues whose jobs this worker may claim
         name: how the platform knows this worker
+        gateways: where gateways come from; a pool of the worker's own where None
+        cache_bytes: bound of the artifact cache
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class Worker:
         queues: Sequence[str],
         name: str,
         *,
+        gateways: GatewayPool | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         self._source = source
@@ -65,11 +69,12 @@ class Worker:
         self._jobs = folder / "jobs" / self._owner.replace(":", "-")
         self._packages = folder / "packages"
         self._files = ArtifactFolders(folder / "artifacts", fetch=source.fetch, max_bytes=cache_bytes)
-        self._gateways = GatewayPool()
+        self._gateways = gateways or GatewayPool()
         folder.mkdir(parents=True, exist_ok=True)
         self._clean_up_after_the_dead(folder / "jobs")
         self._jobs.mkdir(parents=True, exist_ok=True)
         self._gateways.warm()
+        self._owns_gateways = gateways is None
 
     def work_until_empty(self) -> int:
         """Do jobs until the source has none left for this worker; return how many were claimed."""
@@ -81,7 +86,8 @@ class Worker:
 
     def close(self) -> None:
         """End the warm gateway and remove this worker's folders. Idempotent."""
-        self._gateways.close()
+        if self._owns_gateways:
+            self._gateways.close()
         self._files.release()
         shutil.rmtree(self._jobs, ignore_errors=True)
 
@@ -128,10 +134,11 @@ class Worker:
         except LeaseLost:
             raise
         except ImageUnavailable as error:
-            log.exception("image_unavailable")
+            log.error("image_unavailable", reason=str(error))
             return Failure(code=FailureCode.IMAGE_UNAVAILABLE, message=f"This worker lacks an image: {error}.")
-        except Exception as error:
-            log.exception("job_failed_on_the_platform")
+        except Exception as error:  # noqa: BLE001 - whatever it was, the job must go back and the reason into the log
+            # Formatted here: a renderer that shows local variables would print the job's token and its scenarios.
+            log.error("job_failed_on_the_platform", trace=traceback.format_exc())
             return Failure(
                 code=FailureCode.INFRASTRUCTURE,
                 message=f"The platform failed while it ran this ({type(error).__name__}). It is tried again.",
@@ -189,7 +196,7 @@ class Worker:
                 lost.set()
                 return
             except Exception:  # noqa: BLE001 - a source that cannot be reached now may be before the lease runs out
-                _log.warning("lease_not_renewed", job=claim.job, exc_info=True)
+                _log.warning("lease_not_renewed", job=claim.job, trace=traceback.format_exc())
                 if time.monotonic() >= held_until:
                     lost.set()
                     return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from itertools import pairwise
 
 from gauntlet_runtime.jobs import EpisodeLimits
 from gauntlet_scoring.failures import FailureCode
@@ -54,7 +55,7 @@ def test_the_record_holds_each_intent_before_its_effect(room):
     ]
     record = outcome.record()
     assert [event.seq for event in record] == list(range(len(record)))
-    assert all(earlier.at <= later.at for earlier, later in zip(record, record[1:], strict=False))
+    assert all(earlier.at <= later.at for earlier, later in pairwise(record))
     assert [event.turn for event in record] == [0, 0, 1, 1, 2, 2, 2, 2, 3]
     call, result, end = record[1], record[2], record[-1]
     assert (call.tool, call.call, result.call) == ("sites", result.call, call.call)
@@ -160,7 +161,7 @@ def test_no_more_episodes_are_open_than_may_be(room):
 a, b = next_episode(), next_episode()
 say(a["id"], b["id"], ask("POST", "/episodes", {}))
 say([e["id"] for e in ask("GET", "/episodes")[1]["episodes"]])
-say(tool(a, "echo", text="a")[1]["result"]["structuredContent"], tool(b, "echo", text="b")[1]["result"]["structuredContent"])
+say(*(tool(e, "echo", text=e["id"])[1]["result"]["structuredContent"] for e in (a, b)))
 answer(b)
 c = next_episode()
 say(c["id"])
@@ -172,7 +173,7 @@ answer(a), answer(c)
     first, second, refused, listed, a, b, third = outcome.said
     assert (first, second, third, listed) == ("e0", "e1", "e2", ["e0", "e1"])
     assert (refused[0], refused[1]["code"], refused[1]["retry_after"]) == (429, "too_many_open_episodes", 1.0)
-    assert (a, b) == ({"text": "a"}, {"text": "b"})
+    assert (a, b) == ({"text": "e0"}, {"text": "e1"})
     ends = [outcome.record(position)[-1].state for position in range(3)]
     assert [(end["scenario"], end["calls"]) for end in ends] == [("A", 1), ("B", 1), ("C", 0)]
 

@@ -25,7 +25,8 @@ LISTS = (
 def tree(root):
     return sorted(str(p.relative_to(root)) for p in Path(root).rglob("*"))
 rows = [json.loads(line) for line in Path("/app/input/res/episodes.jsonl").read_text().splitlines()]
-print(json.dumps({"ref": tree("/app/input/ref"), "res": tree("/app/input/res"), "cwd": os.getcwd(), "argv": sys.argv[1:]}))
+seen = {"ref": tree("/app/input/ref"), "res": tree("/app/input/res"), "cwd": os.getcwd(), "argv": sys.argv[1:]}
+print(json.dumps(seen))
 Path("note.txt").write_text("the program's folder is its own")
 for forbidden in ("/app/input/ref/x", "/app/input/res/x"):
     try:
@@ -36,7 +37,8 @@ for forbidden in ("/app/input/ref/x", "/app/input/res/x"):
         sys.exit(9)
 (out / "scores.json").write_text(json.dumps({"answered": sum(r["outcome"] == "answered" for r in rows) / len(rows)}))
 (out / "detailed_results.html").write_text("<b>report</b>")
-(out / "scenarios.jsonl").write_text("".join(json.dumps({"scenario": r["scenario"], "trial": r["trial"], "scores": {"a": 1}}) + "\\n" for r in rows))
+lines = [{"scenario": r["scenario"], "trial": r["trial"], "scores": {"a": 1}} for r in rows]
+(out / "scenarios.jsonl").write_text("".join(json.dumps(line) + "\\n" for line in lines))
 (out / "provenance.json").write_text(json.dumps({"judge": "none"}))
 """
 )

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import sys
 from urllib.parse import urlsplit
 
 ADDRESS = urlsplit(os.environ["GAUNTLET_URL"])
@@ -44,4 +45,5 @@ def answer(episode, text="done", **more):
 
 
 def say(*values):
-    print("said", json.dumps(values), flush=True)
+    sys.stdout.write(f"said {json.dumps(values)}\n")
+    sys.stdout.flush()

@@ -1,0 +1,172 @@
+"""A worker against a source in memory that keeps the fence: real sandboxes, real gateway."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from gauntlet_runtime.jobs import Claim, JobSource, LeaseLost, ScoreSpec, ScoringProgramSpec
+from gauntlet_runtime.sandbox import is_alive, this_process
+from gauntlet_runtime.worker import Worker
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trajectory import Outcome
+
+
+class Source(JobSource):
+    """Jobs in memory; `lost` names the jobs whose token is no longer current."""
+
+    def __init__(self, artifacts):
+        self.artifacts = artifacts
+        self.waiting = []
+        self.finished = {}
+        self.given_back = {}
+        self.reported = []
+        self.renewed = threading.Event()
+        self.lost = set()
+        self.lose_at_renewal = False
+        self.lease_seconds = 60.0
+
+    def add(self, name, spec):
+        self.waiting.append(
+            Claim(
+                job=name,
+                evaluation="e",
+                submission="s",
+                attempt=1,
+                token=f"token-{name}",
+                lease_seconds=self.lease_seconds,
+                spec=spec,
+            )
+        )
+
+    def _check(self, claim):
+        if claim.job in self.lost:
+            raise LeaseLost
+
+    def claim(self, *, queues, worker):
+        assert (list(queues), worker) == (["default"], "w1")
+        return self.waiting.pop(0) if self.waiting else None
+
+    def renew(self, claim):
+        if self.lose_at_renewal:
+            self.lost.add(claim.job)
+        self._check(claim)
+        self.renewed.set()
+
+    def report(self, claim, event, detail):
+        self._check(claim)
+        self.reported.append((claim.job, event.value, detail.get("episode")))
+
+    def fetch(self, artifact, into):
+        self.artifacts.fetch(artifact, into)
+
+    def finish(self, claim, result):
+        self._check(claim)
+        if claim.spec.kind == "run":
+            self.kept = {e.episode: e.trajectory.read_bytes() for e in result.episodes if e.trajectory}
+        self.finished[claim.job] = result
+
+    def give_back(self, claim, failure):
+        self._check(claim)
+        self.given_back[claim.job] = failure
+
+
+@pytest.fixture
+def source(artifacts):
+    return Source(artifacts)
+
+
+@pytest.fixture
+def worker(source, real_sandbox, gateways, tmp_path):
+    with Worker(source, real_sandbox, tmp_path / "worker", ["default"], "w1", gateways=gateways) as made:
+        yield made
+
+
+def test_it_works_until_nothing_is_left(room, source, worker, tmp_path):
+    source.add("run", room.spec("while (e := next_episode()): answer(e)", keys=["A", "B"]))
+    program = room.artifacts.folder(
+        {"metadata": "command: python score.py", "score.py": "open('/app/output/scores.json', 'w').write('{\"a\": 1}')"}
+    )
+    source.add(
+        "score",
+        ScoreSpec(
+            programs=[ScoringProgramSpec(key="p", program=program)],
+            reference=room.artifacts.folder({"r": ""}),
+            episodes=[],
+            image="gauntlet/agent",
+        ),
+    )
+    assert worker.work_until_empty() == 2
+    assert [e.outcome for e in source.finished["run"].episodes] == [Outcome.ANSWERED] * 2
+    assert sorted(source.kept) == ["e0", "e1"]
+    assert source.finished["score"].programs[0].scores == {"a": 1.0}
+    assert source.given_back == {}
+    assert source.reported == [
+        ("run", "episode_started", "e0"),
+        ("run", "episode_ended", "e0"),
+        ("run", "episode_started", "e1"),
+        ("run", "episode_ended", "e1"),
+    ]
+    assert list((tmp_path / "worker/jobs").glob("*/*")) == []
+
+
+def test_a_job_that_was_lost_is_neither_finished_nor_given_back(room, source, worker):
+    source.add("gone", room.spec("answer(next_episode())"))
+    source.lost.add("gone")
+    assert worker.work_until_empty() == 1
+    assert (source.finished, source.given_back) == ({}, {})
+
+
+def test_a_lease_that_is_lost_while_the_agent_runs_ends_it(room, source, worker):
+    source.lease_seconds = 0.6
+    source.lose_at_renewal = True
+    source.add("gone", room.spec("import time\nnext_episode()\ntime.sleep(1000)"))
+    assert worker.work_until_empty() == 1
+    assert (source.finished, source.given_back) == ({}, {})
+    assert room.sandbox.reap(lambda owner: False) == []
+
+
+def test_the_lease_is_renewed_while_a_job_runs(room, source, worker):
+    source.lease_seconds = 0.3
+    source.add("long", room.spec("e = next_episode()\ntool(e, 'slow', seconds=1)\nanswer(e)"))
+    worker.work_until_empty()
+    assert source.renewed.is_set()
+    assert "long" in source.finished
+
+
+def test_a_fault_of_the_platform_gives_the_job_back_with_its_code(room, source, worker, capsys):
+    broken = room.spec("pass  # whose bundle cannot be fetched")
+    del room.artifacts.content[broken.agent.bundle.digest]
+    source.add("broken", broken)
+    image = room.spec("pass")
+    source.add("image", image.model_copy(update={"agent": image.agent.model_copy(update={"image": "no/such"})}))
+    source.add("fine", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 3
+    assert source.given_back["broken"].code is FailureCode.INFRASTRUCTURE
+    assert source.given_back["image"].code is FailureCode.IMAGE_UNAVAILABLE
+    printed = capsys.readouterr().out
+    assert "job_failed_on_the_platform" in printed
+    assert "token-broken" not in printed
+    assert "KEY-0" not in printed
+    assert "no/such" in source.given_back["image"].message
+    assert list(source.finished) == ["fine"]
+
+
+def test_a_new_worker_removes_what_a_dead_one_left(source, real_sandbox, gateways, tmp_path):
+    jobs = tmp_path / "worker/jobs"
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    (jobs / f"{dead.stdout.strip()}-1/job-x").mkdir(parents=True)
+    living = jobs / this_process().replace(":", "-") / "job-y"
+    living.mkdir(parents=True)
+    with Worker(source, real_sandbox, tmp_path / "worker", ["default"], "w1", gateways=gateways):
+        assert [path.name for path in jobs.iterdir()] == [this_process().replace(":", "-")]
+        assert living.exists()
+
+
+def test_an_owner_is_a_process_and_not_just_its_number():
+    assert is_alive(this_process())
+    assert not is_alive(f"{os.getpid()}:1")

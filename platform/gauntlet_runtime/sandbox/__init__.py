@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from gauntlet_runtime.sandbox.bubblewrap import Bubblewrap
+from gauntlet_runtime.sandbox.docker import Docker
 from gauntlet_runtime.sandbox.interface import Sandbox, SandboxUnavailable
 from gauntlet_runtime.sandbox.processes import is_alive, this_process
 
 __all__ = ["BACKENDS", "is_alive", "open_sandbox", "this_process"]
 
-BACKENDS = {"bubblewrap": Bubblewrap}
+# The best first: bubblewrap starts ten times as fast, and what it started dies with the worker.
+BACKENDS: dict[str, type[Bubblewrap] | type[Docker]] = {"bubblewrap": Bubblewrap, "docker": Docker}
 
 
 def open_sandbox(name: str | None = None, *, state: Path | None = None, images: Path | None = None) -> Sandbox:

@@ -24,6 +24,7 @@ _CPU_PERIOD = 100_000  # microseconds, the kernel's default
 _OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
 _REMOVAL_SECONDS = 5.0
 _MAKE_ATTEMPTS = 100
+_V1_TREES = ("memory", "pids", "cpu", "cpuacct")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +216,7 @@ def find_hierarchy(root: Path = ROOT, own: Path = Path("/proc/self/cgroup")) -> 
     """The place for this process's groups, made ready; None where it may make none."""
     groups = _own_groups(own.read_text(encoding="ascii"))
     parents: dict[str, Path] = {}
-    for controller in ("memory", "pids", "cpu", "cpuacct"):
+    for controller in _V1_TREES:
         if controller in groups:
             parent = _ready_v1(root, controller, groups[controller])
             if parent is not None:
@@ -269,3 +270,15 @@ def _ready_v2(root: Path, path: str) -> Hierarchy | None:
     except OSError:
         return None
     return HierarchyV2(parent, frozenset((parent / "cgroup.subtree_control").read_text(encoding="ascii").split()))
+
+
+def group_of(pid: int, root: Path = ROOT) -> tuple[Hierarchy, str]:
+    """The group of somebody else's making that a process is in, for reading its counters."""
+    groups = _own_groups(Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii"))
+    folders = {name: root / name / path.lstrip("/") for name, path in groups.items() if name in _V1_TREES}
+    if folders:
+        # Engines name the group alike in every tree.
+        return HierarchyV1({name: folder.parent for name, folder in folders.items()}), folders["memory"].name
+    folder = root / groups[""].lstrip("/")
+    controllers = frozenset((folder / "cgroup.controllers").read_text(encoding="ascii").split())
+    return HierarchyV2(folder.parent, controllers), folder.name

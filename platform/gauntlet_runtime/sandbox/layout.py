@@ -12,7 +12,7 @@ from gauntlet_runtime.sandbox.interface import Limits, Mount, SandboxError
 from gauntlet_runtime.sandbox.outputs import tree_size
 
 _PROVIDED = {"proc", "dev", "tmp", "sys"}  # never taken from the image
-_SHARED_MEMORY = 64 << 20  # /dev/shm, as Docker has it
+SHARED_MEMORY = 64 << 20  # /dev/shm, as Docker has it
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108  places inside the sandbox
 _OPEN_FOLDER = 0o005  # others may list and enter
 
@@ -73,7 +73,7 @@ def file_system(rootfs: Path, mounts: Sequence[Placed], limits: Limits) -> list[
     """
     arguments = _bind_children(rootfs, PurePosixPath("/"), [one.target for one in mounts])
     arguments += ["--proc", "/proc", "--dev", "/dev"]
-    shared = min(limits.scratch, _SHARED_MEMORY)
+    shared = min(limits.scratch, SHARED_MEMORY)
     for target, size in zip(SCRATCH, (limits.scratch, shared), strict=True):
         arguments += ["--perms", "1777", "--size", str(size), "--tmpfs", target]
     # The order of mounts counts: a tmpfs hides what was bound below it before.

@@ -1,0 +1,219 @@
+"""The backend for production: containers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import DockerException, ImageNotFound, NotFound
+from docker.types import LogConfig, Mount, Ulimit
+
+from gauntlet_runtime.sandbox import seccomp, uids
+from gauntlet_runtime.sandbox.cgroups import Counters, group_of
+from gauntlet_runtime.sandbox.docker_run import ENGINE_ERRORS, DockerPlan, DockerRun
+from gauntlet_runtime.sandbox.interface import (
+    Enforcement,
+    ImageUnavailable,
+    Run,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    SandboxUnavailable,
+)
+from gauntlet_runtime.sandbox.layout import SCRATCH, SHARED_MEMORY, Placed, place
+from gauntlet_runtime.sandbox.records import (
+    RunRecord,
+    default_state_folder,
+    new_run_name,
+    read_records,
+    remove_record,
+    write_record,
+)
+from gauntlet_runtime.sandbox.supervision import Setting
+
+LABEL = "org.gauntlet.run"  # on every container of ours: the run's name
+_STATE_LABEL = "org.gauntlet.state"  # whose: workers with another state folder leave it alone
+_DIGEST_LABEL = "org.gauntlet.digest"
+_TIMEOUT = 60  # seconds that the engine may take to answer
+
+# The holder: waits until its standard input is closed, which happens when the worker closes it or dies. It ignores
+# SIGCHLD, so that the kernel clears away the orphans that the program leaves to it.
+_HOLDER = ("sh", "-c", "trap '' CHLD; exec cat")
+_NOBODY = "65534:65534"
+_OWN_PROCESSES = 1
+
+
+class Docker(Sandbox):
+    """See :class:`Sandbox`.
+
+    ``state`` holds records, logs and uid leases of runs: one folder for all workers of a host. The worker must be root
+    on the engine's own host: it opens the door in a container's network namespace, and reads outputs by descriptor.
+    """
+
+    name = "docker"
+
+    def __init__(self, *, state: Path | None = None, images: Path | None = None) -> None:
+        del images  # Docker keeps its own
+        self._state = (state or default_state_folder()).absolute()
+        self._client: docker.DockerClient | None = None
+
+    @property
+    def _runs(self) -> Path:
+        return self._state / "docker-runs"
+
+    @property
+    def _uids(self) -> Path:
+        return self._state / "uids"
+
+    def check(self) -> None:
+        if os.geteuid() != 0:
+            raise SandboxUnavailable("the Docker backend enters containers' namespaces: run the worker as root")
+        self._connect()
+
+    def _connect(self) -> docker.DockerClient:
+        if self._client is None:
+            try:
+                client = docker.from_env(timeout=_TIMEOUT)
+                client.ping()
+            except ENGINE_ERRORS as error:
+                raise SandboxUnavailable(
+                    f"Docker does not answer ({error}); as root run: apt-get install -y docker.io, and start it, "
+                    "or set DOCKER_HOST"
+                ) from error
+            self._client = client
+        return self._client
+
+    def enforcement(self) -> Mapping[str, Enforcement]:
+        try:
+            info = self._connect().info()
+        except ENGINE_ERRORS as error:
+            raise SandboxUnavailable(f"Docker went away: {error}") from error
+        kept = {
+            "memory": bool(info.get("MemoryLimit")),
+            "cpus": bool(info.get("CpuCfsQuota")),
+            "processes": bool(info.get("PidsLimit")),
+            "output": True,
+            "scratch": True,
+            "uid": True,
+            "seccomp": any("seccomp" in option for option in info.get("SecurityOptions") or ()),
+        }
+        return {name: Enforcement.ENFORCED if kept[name] else Enforcement.BEST_EFFORT for name in kept}
+
+    def image_digest(self, image: str) -> str:
+        found = self._image(image)
+        return str(found.labels.get(_DIGEST_LABEL) or found.id)
+
+    def _image(self, name: str) -> Any:
+        try:
+            return self._connect().images.get(_tag(name))
+        except ImageNotFound as error:
+            raise ImageUnavailable(
+                f"image {name} is not in Docker; make it with: python sandbox_images/build.py --docker"
+            ) from error
+        except ENGINE_ERRORS as error:
+            raise SandboxUnavailable(f"Docker went away: {error}") from error
+
+    def prepare(self, spec: SandboxSpec) -> Run:
+        self.check()
+        image = self._image(spec.image)
+        mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=True)
+        run = new_run_name(spec.label)
+        lease = uids.lease(self._uids, run=run)
+
+        def release() -> None:
+            lease.release()
+            remove_record(self._runs, run)
+
+        try:
+            record = RunRecord(run=run, label=spec.label, owner=spec.owner, uid=lease.uid)
+            folder = write_record(self._runs, record)
+            plan = DockerPlan(
+                container=self._container(spec, str(image.id), mounts, run=run, uid=lease.uid),
+                program={
+                    "cmd": list(spec.command),
+                    "user": f"{lease.uid}:{lease.uid}",
+                    "environment": dict(spec.environment),
+                    "workdir": spec.working_directory,
+                    "stdin": True,
+                },
+                counters=_counters,
+            )
+        except OSError as error:
+            release()
+            raise SandboxError(f"cannot prepare the sandbox: {error}") from error
+        setting = Setting(uid=lease.uid, owner=lease.uid, folder=folder, mounts=mounts, release=release)
+        return DockerRun(self._connect(), spec, setting, plan)
+
+    def _container(
+        self, spec: SandboxSpec, image: str, mounts: Sequence[Placed], *, run: str, uid: int
+    ) -> dict[str, Any]:
+        api = self._connect().api
+        limits = spec.limits
+        scratch, _ = SCRATCH  # /dev/shm is shm_size
+        tmpfs = {scratch: f"rw,exec,nosuid,nodev,size={limits.scratch},mode=1777"}
+        for one in mounts:
+            if one.size:
+                tmpfs[str(one.target)] = f"rw,exec,nosuid,nodev,size={one.size},mode=0755,uid={uid},gid={uid}"
+        host_config = api.create_host_config(
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges", "seccomp=" + json.dumps(seccomp.docker_profile())],
+            mem_limit=limits.memory,
+            memswap_limit=limits.memory,  # memory and swap together: no swap
+            nano_cpus=int(limits.cpus * 1e9),
+            pids_limit=limits.processes + _OWN_PROCESSES,
+            shm_size=min(limits.scratch, SHARED_MEMORY),
+            ulimits=[Ulimit(name="core", soft=0, hard=0)],
+            tmpfs=tmpfs,
+            mounts=[
+                Mount(target=str(one.target), source=str(one.source), type="bind", read_only=True)
+                for one in mounts
+                if not one.size
+            ],
+            log_config=LogConfig(type="none"),
+            cgroupns="private",
+        )
+        return {
+            "image": image,
+            "command": list(_HOLDER),
+            "entrypoint": [],
+            "user": _NOBODY,
+            "hostname": "sandbox",
+            "stdin_open": True,  # and closed for good when the connection that attaches to it ends
+            "labels": {LABEL: run, _STATE_LABEL: str(self._state)},
+            "host_config": host_config,
+        }
+
+    def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
+        client = self._connect()
+        reaped = []
+        for record in read_records(self._runs):
+            if is_alive(record.owner):
+                continue
+            try:
+                for container in client.containers.list(all=True, filters={"label": f"{LABEL}={record.run}"}):
+                    with contextlib.suppress(NotFound):
+                        container.remove(force=True, v=True)
+            except DockerException as error:
+                raise SandboxError(f"Docker could not remove what {record.label} left: {error}") from error
+            if record.uid is not None:
+                uids.forget(self._uids, uid=record.uid, run=record.run)
+            remove_record(self._runs, record.run)
+            reaped.append(record.label)
+        return reaped
+
+
+def _tag(name: str) -> str:
+    """Our images are imported as <name>:current; a reference with a tag or a digest is taken as it is."""
+    return name if ":" in name.rpartition("/")[2] or "@" in name else f"{name}:current"
+
+
+def _counters(pid: int) -> Callable[[], Counters]:
+    hierarchy, run = group_of(pid)
+    return lambda: hierarchy.counters(run)

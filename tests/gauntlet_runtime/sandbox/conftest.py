@@ -1,0 +1,202 @@
+"""Both backends, their images and their engine, and the small tools that tests of sandboxes share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from gauntlet_runtime.sandbox import open_sandbox, this_process
+from gauntlet_runtime.sandbox.docker import LABEL
+from gauntlet_runtime.sandbox.interface import Run, Sandbox, SandboxSpec, Verdict
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+IMAGE = "gauntlet/agent"
+
+
+@dataclass
+class Finished:
+    """A program that ran to its end."""
+
+    run: Run
+    verdict: Verdict
+    stdout: str
+    stderr: str
+
+
+def _build_images(*options: str) -> None:
+    command = [sys.executable, str(REPOSITORY / "sandbox_images" / "build.py"), "--only", "base,agent", *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def images_folder() -> Path:
+    """Where the images are, made now where they are missing or old."""
+    folder = Path(os.environ.get("GAUNTLET_IMAGES", REPOSITORY / "var" / "images"))
+    os.environ["GAUNTLET_IMAGES"] = str(folder)
+    _build_images()
+    return folder
+
+
+def _engine_answers() -> bool:
+    try:
+        with contextlib.closing(docker.from_env()) as client:
+            return bool(client.ping())
+    except docker.errors.DockerException:
+        return False
+
+
+@contextlib.contextmanager
+def _own_engine() -> Iterator[str]:
+    """A Docker engine of the tests' own: no bridge, no packet filter, nothing of the host's changed."""
+    dockerd = shutil.which("dockerd")
+    assert dockerd, "dockerd is missing; as root run: apt-get install -y docker.io"
+    data = REPOSITORY / "var" / "docker-tests" / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    data.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="gd-") as folder:  # a unix socket's path must be short
+        address = f"unix://{folder}/docker.sock"
+        command = ["setpriv", "--pdeathsig", "TERM", dockerd, "--bridge=none", "--iptables=false"]
+        command += ["--data-root", str(data), "--exec-root", f"{folder}/exec", "--pidfile", f"{folder}/pid"]
+        with (data / "dockerd.log").open("wb") as log:
+            engine = subprocess.Popen([*command, "--host", address], stdout=log, stderr=log)
+        try:
+            os.environ["DOCKER_HOST"] = address
+            wait_until(lambda: _engine_answers() or engine.poll() is not None, seconds=60)
+            assert engine.poll() is None, (data / "dockerd.log").read_text()[-4000:]
+            yield address
+        finally:
+            del os.environ["DOCKER_HOST"]
+            engine.send_signal(signal.SIGTERM)
+            engine.wait(60)
+
+
+@pytest.fixture(scope="session")
+def docker_engine(images_folder: Path) -> Iterator[None]:
+    """A Docker engine that has the images: the host's, or one that is stopped afterwards."""
+    with contextlib.ExitStack() as stack:
+        if not _engine_answers():
+            stack.enter_context(_own_engine())
+        _build_images("--docker")
+        yield
+
+
+@pytest.fixture
+def state_folder(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture(params=["bubblewrap", "docker"])
+def sandbox(request: pytest.FixtureRequest, images_folder: Path, state_folder: Path) -> Sandbox:
+    """One of the two backends, ready."""
+    if request.param == "docker":
+        request.getfixturevalue("docker_engine")
+    return open_sandbox(request.param, state=state_folder, images=images_folder)
+
+
+@pytest.fixture
+def prepare(sandbox: Sandbox) -> Iterator[Callable[..., Run]]:
+    """Prepare a program: a command, or Python source. What is left is closed at the end of the test."""
+    with contextlib.ExitStack() as stack:
+
+        def prepare_one(program: str | Sequence[str], **fields: Any) -> Run:
+            command = ["python", "-c", program] if isinstance(program, str) else program
+            fields = {"image": IMAGE, "label": "test", "owner": this_process(), **fields}
+            return stack.enter_context(sandbox.prepare(SandboxSpec(command=command, **fields)))
+
+        yield prepare_one
+
+
+@pytest.fixture
+def execute(prepare: Callable[..., Run]) -> Callable[..., Finished]:
+    """Run a program to its end."""
+
+    def execute_one(program: str | Sequence[str], **fields: Any) -> Finished:
+        run = prepare(program, **fields)
+        run.start()
+        verdict = run.wait(timeout=120)
+        assert verdict is not None, "the program did not end"
+        return Finished(run, verdict, run.log_tail("stdout").decode(), run.log_tail("stderr").decode())
+
+    return execute_one
+
+
+@pytest.fixture
+def destroy(sandbox: Sandbox) -> Callable[[Run], None]:
+    """Take a sandbox away under its worker, as an operator or a failing host would."""
+
+    def destroy_bubblewrap(run: Run) -> None:
+        assert run.host_pid is not None
+        os.kill(parent_of(parent_of(run.host_pid)), signal.SIGKILL)
+
+    def destroy_container(run: Run) -> None:
+        with contextlib.closing(docker.from_env()) as client:
+            for container in client.containers.list(filters={"label": LABEL}):
+                if f"{run.uid}" in str(container.attrs["HostConfig"]["Tmpfs"]):
+                    container.remove(force=True)
+
+    return destroy_container if sandbox.name == "docker" else destroy_bubblewrap
+
+
+@pytest.fixture
+def remains(sandbox: Sandbox, state_folder: Path) -> Callable[[], list[str]]:
+    """What runs left on the host: records, control groups, containers."""
+
+    def look() -> list[str]:
+        found = [str(path) for folder in state_folder.glob("*runs") for path in folder.iterdir()]
+        found += [str(path) for path in Path("/sys/fs/cgroup").glob("**/gauntlet/test-*")]
+        if sandbox.name == "docker":
+            with contextlib.closing(docker.from_env()) as client:
+                label = {"label": f"org.gauntlet.state={state_folder}"}
+                found += [one.id for one in client.containers.list(all=True, filters=label)]
+        return found
+
+    return look
+
+
+def parent_of(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("PPid:"):
+            return int(line.split()[1])
+    raise AssertionError(f"process {pid} has no parent")
+
+
+def _processes_with_uid(uid: int) -> list[int]:
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for line in status.read_text().splitlines():
+                if line.startswith("Uid:") and str(uid) in line.split():
+                    found.append(int(status.parent.name))
+    return found
+
+
+@pytest.fixture
+def processes_with_uid() -> Callable[[int], list[int]]:
+    return _processes_with_uid
+
+
+def wait_until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
+    end = time.monotonic() + seconds
+    while not (outcome := condition()):
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+    return outcome
+
+
+@pytest.fixture
+def eventually() -> Callable[..., Any]:
+    """Wait for a condition, and return what it gave."""
+    return wait_until

@@ -123,6 +123,15 @@ def test_an_output_may_be_written_with_its_sign_and_come_by_a_link_from_later_in
     assert validate_ground_truth_file(json_file(truth(execution_steps=steps, execution_links=links("ab")))) == []
 
 
+def test_a_step_that_links_put_after_makes_nothing_for_one_before_it(truth, json_file):
+    steps = [
+        {"name": "b", "outputs": ["out"], **STEP},
+        {"name": "a", "arguments": {"x": "@out"}, **STEP},
+    ]
+    [finding] = validate_ground_truth_file(json_file(truth(execution_steps=steps, execution_links=links("ab"))))
+    assert (finding.finding_class, finding.path) == (FindingClass.LOGICAL, "execution_steps[1].arguments.x")
+
+
 def test_an_id_used_twice_is_named_with_both_lines(truth, json_file):
     findings = validate_ground_truth_file(json_file(truth(id=502), truth(id=1), truth(id="502")))
     assert [(finding.line, finding.path) for finding in findings] == [(3, "id")]

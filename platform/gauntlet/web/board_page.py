@@ -84,7 +84,7 @@ def _row(row: Row, board: Board, columns: list[Column]) -> SafeString:
         "<td>{}{}",
         (
             (
-                cell.text if (cell := row.cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),  # noqa: S308
+                cell.text if (cell := row.cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),
                 bar(cell, board.low, board.high) if column == board.primary else "",
             )
             for column in columns
@@ -134,5 +134,5 @@ def phone_labels(board: Board) -> SafeString:
 
 
 def css_string(text: str) -> str:
-    """Text for a CSS string: all but letters and digits as escapes, so that no title can end the string or the sheet."""
+    """Text for a CSS string: all but letters and digits as escapes, so that no title can end the string."""
     return re.sub(r"[^A-Za-z0-9]", lambda match: f"\\{ord(match.group()):x} ", text)

@@ -11,7 +11,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from gauntlet.competitions.access import access_competition_as_visitor, is_organizer
-from gauntlet.competitions.models import Competition, Participation, Phase
+from gauntlet.competitions.models import Competition, Phase
+from gauntlet.competitions.selectors import competition_detail, current_phase, phase_state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,29 +20,12 @@ class PhaseLine:
     """A phase and where it is in time."""
 
     phase: Phase
-    state: str  # soon, open, closed
+    state: str  # a PhaseState
 
     @property
     def mark(self) -> str:
         """Its look on the line of phases."""
-        return {"soon": "", "open": "now", "closed": "past"}[self.state]
-
-
-def phase_state(phase: Phase, now: datetime) -> str:
-    """``soon`` before its start, ``open``, ``closed`` from its end on."""
-    if now < phase.start:
-        return "soon"
-    return "closed" if phase.end is not None and now >= phase.end else "open"
-
-
-def current_phase(phases: Sequence[Phase], now: datetime) -> Phase | None:
-    """The phase that a visitor is told about: the latest that is open, else the next, else the last."""
-    by_state: dict[str, list[Phase]] = {"open": [], "soon": [], "closed": []}
-    for phase in phases:
-        by_state[phase_state(phase, now)].append(phase)
-    if by_state["open"]:
-        return by_state["open"][-1]
-    return by_state["soon"][0] if by_state["soon"] else by_state["closed"][-1] if by_state["closed"] else None
+        return {"future": "", "open": "now", "closed": "past"}[self.state]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +36,7 @@ class CompetitionPage:
     phases: Sequence[PhaseLine]
     phase: Phase | None
     participation: str  # a ParticipationState, or nothing
+    participants: int
     is_organizer: bool
     now: datetime
 
@@ -65,6 +50,7 @@ class CompetitionPage:
             "phase": self.phase,
             "phase_state": phase_state(self.phase, self.now) if self.phase else "",
             "participation": self.participation,
+            "participants": self.participants,
             "is_organizer": self.is_organizer,
             **more,
         }
@@ -76,18 +62,15 @@ def open_page(request: HttpRequest, slug: str) -> CompetitionPage:
     Raises:
         CompetitionNotFound: there is none, or it is a draft of somebody else.
     """
-    competition = access_competition_as_visitor(request.user, slug)
     now = timezone.now()
-    phases = list(competition.phases.all())
-    participation = ""
-    if request.user.is_authenticated:
-        found = Participation.objects.filter(competition=competition, user=request.user).values_list("state", flat=True)
-        participation = found.first() or ""
+    competition = access_competition_as_visitor(request.user, slug)
+    detail = competition_detail(competition, user=request.user)
     return CompetitionPage(
         competition=competition,
-        phases=[PhaseLine(phase=phase, state=phase_state(phase, now)) for phase in phases],
-        phase=current_phase(phases, now),
-        participation=participation,
+        phases=[PhaseLine(phase=phase, state=phase_state(phase, now)) for phase in detail.phases],
+        phase=current_phase(detail.phases, now),
+        participation=detail.participation or "",
+        participants=detail.participants,
         is_organizer=is_organizer(request.user, competition),
         now=now,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,9 +11,9 @@ from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, Subquery, Wh
 from django.utils import timezone
 
 from gauntlet.competitions.models import Column, Competition, Participation, Phase, Sorting
+from gauntlet.competitions.selectors import current_phase, phase_state, visible_competitions
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.leaderboards.models import ColumnValue, Entry
-from gauntlet.web.competition_page import current_phase, phase_state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class HomeRow:
     mine: str
 
 
-def home_rows(user: Any, competitions: Iterable[Competition]) -> list[HomeRow]:
+def home_rows(user: Any) -> list[HomeRow]:
     """The competitions that are open first, then those to come, then those that are over."""
     now = timezone.now()
-    shown = list(competitions)
-    phases = _phases(shown, now)
+    shown = list(visible_competitions(user))
+    phases = {one.pk: current_phase(list(one.phases.all()), now) for one in shown}
     leaders = _leaders([phase for phase in phases.values() if phase], now)
     participants, submissions = _counts(shown)
     mine = _participations(user, shown)
@@ -58,19 +58,12 @@ def home_rows(user: Any, competitions: Iterable[Competition]) -> list[HomeRow]:
         )
         for one in shown
     ]
-    order = ("open", "soon", "closed", "")
+    order = ("open", "future", "closed", "")
     return sorted(rows, key=lambda row: order.index(row.phase_state))
 
 
 def _state(phase: Phase | None, now: datetime) -> str:
     return phase_state(phase, now) if phase else ""
-
-
-def _phases(competitions: Sequence[Competition], now: datetime) -> dict[int, Phase | None]:
-    by_competition: dict[int, list[Phase]] = {one.pk: [] for one in competitions}
-    for phase in Phase.objects.filter(competition__in=competitions).order_by("index"):
-        by_competition[phase.competition_id].append(phase)
-    return {pk: current_phase(phases, now) for pk, phases in by_competition.items()}
 
 
 def _counts(competitions: Sequence[Competition]) -> tuple[dict[int, int], dict[int, int]]:

@@ -110,7 +110,7 @@ def said(story: SubmissionStory) -> str:
         else "The agent is running.",
         "scoring": "All episodes are over; they are being scored.",
         "finished": _finished(story),
-        "failed": "It failed; the cause is above.",
+        "failed": "It failed; the cause stands above.",
         "cancelled": "It was cancelled; nothing more will happen to it.",
     }.get(story.status, "")
 
@@ -188,14 +188,14 @@ def _difference(score: ScoreStory, other: float | None) -> str:
         return ""
     by = round(score.value - other, score.precision)
     if by == 0:
-        return "the same"
+        return "this one is the same"
     better = (by > 0) != (score.sorting == "asc")
-    return f"{abs(by):.{score.precision}f} {'better' if better else 'worse'}"
+    return f"this one is {abs(by):.{score.precision}f} {'better' if better else 'worse'}"
 
 
 def tables(story: SubmissionStory) -> list[EvaluationTable]:
     """The scenarios' tables, one a task."""
-    return [_table(one) for one in story.evaluations]
+    return [_table(one) for one in story.evaluations if any(episode.outcome for episode in one.episodes)]
 
 
 def _table(evaluation: EvaluationStory) -> EvaluationTable:

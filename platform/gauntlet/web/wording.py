@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FAULT: Final = {"participant": "the agent", "organizer": "the competition", "platform": "the platform"}
+FAULT: Final = {"participant": "agent’s fault", "organizer": "competition’s fault", "platform": "platform’s fault"}
 
 FAULT_SENTENCE: Final = {
     "participant": "The cause lies in the agent.",

@@ -138,8 +138,8 @@ def _plant(organizer: User, *, now: datetime) -> Competition:
     competition = Competition.objects.create(
         slug="plant-floor-questions",
         title="Plant floor questions",
-        description="Answer a maintenance team's questions with tools over untidy records, and say so where the records "
-        "cannot answer.",
+        description="Answer a maintenance team's questions with tools over untidy records, and say so where the "
+        "records cannot answer.",
         organizer=organizer,
         terms=texts.TERMS,
         registration_auto_approve=True,

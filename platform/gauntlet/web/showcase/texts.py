@@ -48,15 +48,15 @@ QUESTIONS: Final = [
     ("In which week of 2020 did cooling tower 1 have its first refrigerant alert?", "first week"),
 ]
 
-PEOPLE: Final = """ada grace-h kolmogorov lovelace-lab mira.tan jonas_w okonkwo delta-reply tsinghua-nlp ferro
+_NAMES: Final = """ada grace-h kolmogorov lovelace-lab mira.tan jonas_w okonkwo delta-reply tsinghua-nlp ferro
 rosalind beatrix uni-graz-ml quietstorm petrov k.nakamura sable hopper42 lindqvist paloalto-agents
 maria.santos orbital zhang.wei tinyloop eth-robotics noether b.ramanujan harbor saanvi dijkstra-fan
-lukas.h amber-fox polyglot mcp-maximalist oyelaran s.haddad wintermute perceptron e.castillo hilbert""".split()
-
-LEFT: Final = "amber brisk calm dense early fair glad hazel ivory jade keen lucid mellow noble opal plain quick".split()
-RIGHT: Final = (
-    "anvil beacon cedar delta ember falcon grove harbor inlet juniper kestrel lantern maple nimbus orchard".split()
-)
+lukas.h amber-fox polyglot mcp-maximalist oyelaran s.haddad wintermute perceptron e.castillo hilbert"""
+_ADJECTIVES: Final = "amber brisk calm dense early fair glad hazel ivory jade keen lucid mellow noble opal plain"
+_NOUNS: Final = "anvil beacon cedar delta ember falcon grove harbor inlet juniper kestrel lantern maple nimbus"
+PEOPLE: Final = _NAMES.split()
+LEFT: Final = _ADJECTIVES.split()
+RIGHT: Final = _NOUNS.split()
 
 LOG: Final = """[agent] starting, python 3.11.2
 [agent] 8 tools: list_equipment, get_work_orders, get_events, get_alerts, get_anomalies, date_range, group_by, describe

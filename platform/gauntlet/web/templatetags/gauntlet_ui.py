@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.forms import BoundField
 from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from gauntlet.web import wording
 
@@ -31,14 +32,15 @@ _CHIPS = {
     "rejected": ("bad", "cross", "Rejected"),
     "cancelled": ("", "stop", "Cancelled"),
     "open": ("good", "open", "Open"),
-    "soon": ("", "clock", "Not yet open"),
+    "future": ("", "clock", "Not yet open"),
     "closed": ("", "closed", "Closed"),
     "pending": ("warn", "clock", "Waiting for approval"),
     "approved": ("good", "check", "Approved"),
+    "joined": ("good", "check", "You take part"),
     "denied": ("bad", "cross", "Denied"),
     "answered": ("good", "check", "Answered"),
 }
-BAR_WIDTH = 160
+BAR_WIDTH = 120
 
 
 @register.simple_tag
@@ -56,7 +58,7 @@ def icon(name: str) -> SafeString:
 def chip(state: str, owner: str = "") -> SafeString:
     """A state as icon and word; a failed one says whose fault it is."""
     look, drawing, word = _CHIPS.get(state, ("", "dot", state.capitalize()))
-    if owner:
+    if owner and state == "failed":
         word = f"{word}: {wording.FAULT[owner]}"
     return format_html('<span class="chip {}">{}{}</span>', look, icon(drawing), word)
 
@@ -122,6 +124,13 @@ def size(count: int | None) -> str:
 
 
 @register.filter
+def demote(html: str) -> SafeString:
+    """Sanitised HTML with its headings two levels lower, since it stands below the page's own two."""
+    lower = re.sub(r"(</?h)([1-6])", lambda found: f"{found[1]}{min(int(found[2]) + 2, 6)}", html)
+    return mark_safe(lower)  # noqa: S308 -- sanitised when it was stored
+
+
+@register.filter
 def short_digest(digest: str) -> str:
     """The first twelve digits: enough to tell two files apart at a glance."""
     return digest.removeprefix("sha256:")[:12]
@@ -146,9 +155,9 @@ def fault(owner: str) -> str:
 
 
 @register.filter
-def next_step(code: str) -> str:
-    """What the participant can do about a failure code."""
-    return wording.NEXT_STEP.get(code, "")
+def next_step(code: str) -> SafeString:
+    """What the participant can do about a failure code; commands are set as code."""
+    return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", wording.NEXT_STEP.get(code, "")))  # noqa: S308 -- our text
 
 
 @register.simple_tag(takes_context=True)

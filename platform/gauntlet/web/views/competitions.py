@@ -15,12 +15,13 @@ from gauntlet.competitions.access import access_competition_as_visitor, access_p
 from gauntlet.competitions.errors import TermsNotAccepted
 from gauntlet.competitions.models import Leaderboard, Phase
 from gauntlet.competitions.rendering import render as render_markdown
+from gauntlet.competitions.selectors import phase_state
 from gauntlet.competitions.services import join
 from gauntlet.leaderboards.access import board_for_reader
 from gauntlet.leaderboards.errors import BoardNotFound, BoardNotVisible
 from gauntlet.leaderboards.selectors import board as read_board
 from gauntlet.web import board_page
-from gauntlet.web.competition_page import CompetitionPage, open_page, phase_state
+from gauntlet.web.competition_page import CompetitionPage, open_page
 
 
 @require_GET
@@ -35,8 +36,7 @@ def _overview(page: CompetitionPage, index: int | None, **more: Any) -> dict[str
     shown = next((one for one in pages if index is None or one.index == index), None)
     if index is not None and shown is None:
         raise Http404
-    participants = page.competition.participations.filter(state="approved").count()
-    return page.context("overview", pages=pages, page=shown, participants=participants, **more)
+    return page.context("overview", pages=pages, page=shown, **more)
 
 
 @require_GET

@@ -21,8 +21,8 @@ _WORDS: Final = {
     409: ("That is not possible now", "Reload the page: something has changed since you opened it."),
     413: (
         "The file is too large",
-        "It is larger than this site takes, and nothing of it was stored. Leave out what the agent does not need, such as "
-        "data sets and model weights, and submit again.",
+        "It is larger than this site takes, and nothing of it was stored. Leave out what the agent does not need, "
+        "such as data sets and model weights, and submit again.",
     ),
     422: ("That could not be accepted", "Correct it and try again."),
     429: ("Too many requests", "Wait a little and try again."),

@@ -13,7 +13,7 @@ from gauntlet.api_errors import DomainError
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.selectors import submission_list
 from gauntlet.submissions.models import Source
-from gauntlet.submissions.quotas import allowance
+from gauntlet.submissions.quotas import allowances
 from gauntlet.submissions.services import receive
 from gauntlet.web.competition_page import CompetitionPage, open_page
 from gauntlet.web.forms import SubmitForm
@@ -58,7 +58,7 @@ def _by_script(request: HttpRequest) -> bool:
 
 
 def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phases: list[Phase]) -> dict[str, Any]:
-    coming = [line.phase for line in page.phases if line.state == "soon"]
+    coming = [line.phase for line in page.phases if line.state == "future"]
     context = page.context(
         "submit",
         form=form,
@@ -69,7 +69,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
     )
     if page.participation == "approved":
         participant = signed_in(request)
-        quotas = [allowance(phase=phase, participant=participant) for phase in phases]
+        quotas = allowances(phases, participant=participant, now=page.now)
         context["quotas"] = quotas
         context["allowance"] = quotas[0] if len(quotas) == 1 else None
         latest = submission_list(participant, competition=page.competition.slug)[:1]

@@ -201,7 +201,15 @@
   }
   all("[data-live]").forEach(live);
 
+  // --- The reader's own row: the reminder goes while the row itself is in sight ---
+  const me = document.getElementById("me"), own = document.querySelector("[data-own]");
+  if (me && own) new IntersectionObserver(([seen]) => { own.hidden = seen.isIntersecting; }).observe(me);
+
   // --- Small things ---
+  for (const tab of all(".tabs [aria-current]")) {
+    const strip = tab.parentElement;
+    if (strip.scrollWidth > strip.clientWidth) strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - 16;
+  }
   for (const box of all("input[data-all]")) {
     const others = all(`input[name="${box.dataset.all}"]`);
     box.hidden = false;

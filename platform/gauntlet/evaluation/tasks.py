@@ -7,7 +7,7 @@ from celery import shared_task
 from gauntlet.celery import SWEEP_TASK, WORK_TASK
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.work import work_until_empty
-from gauntlet.submissions.services import reclaim_stuck_checks
+from gauntlet.submissions.checks import reclaim_stuck_checks
 
 
 @shared_task(name=WORK_TASK)

@@ -12,7 +12,7 @@ from django.conf import settings
 
 from gauntlet.evaluation.job_source import DatabaseJobSource
 from gauntlet.evaluation.services import start_evaluations
-from gauntlet.submissions.services import check_next
+from gauntlet.submissions.checks import check_next
 
 if TYPE_CHECKING:
     from gauntlet_runtime.sandbox.interface import Sandbox

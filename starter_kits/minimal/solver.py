@@ -63,6 +63,9 @@ def understand(episode: Episode) -> Task:
     today = None
     if reading.needs_today(episode.text):
         today = date.fromisoformat(episode.call("current_date_time")["day"])
+    first = {"agent": "WOAgent", "instruction": f"Find {named[0]} in the list of equipment", "depends_on": []}
+    answer = {"agent": "WOAgent", "instruction": "Report what the records say", "depends_on": [0]}
+    episode.plan([first, answer])  # until the rule for this kind of question makes a better one
     machine = find_machine(episode, named[0])
     return Task(episode, machine["id"], machine["name"], reading.days(episode.text, today))
 

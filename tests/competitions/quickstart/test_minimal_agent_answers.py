@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from quickstart_generator.published import make_published
 from quickstart_generator.question import ABSTAIN
 
+from gauntlet_agent import ToolError
 from gauntlet_scoring.checks import judge
 from gauntlet_scoring.episode_files import EpisodeRow
 from gauntlet_scoring.ground_truth import GroundTruth
@@ -38,15 +40,11 @@ class DirectEpisode:
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def call(self, name: str, /, **arguments: Any) -> Any:
-        """Call a tool; a refused call fails the test, as no rule of the kit should make one."""
-        found = self.plant.call(name, **arguments)
-        self._record(name, arguments, is_error=False)
+        found = self.plant.either(name, **arguments)
+        self._record(name, arguments, is_error="refused" in found)
+        if "refused" in found:
+            raise ToolError(found["refused"])
         return found
-
-    def refused_call(self, name: str, /, **arguments: Any) -> None:
-        """Make a call that the tool refuses."""
-        self.plant.refusal(name, **arguments)
-        self._record(name, arguments, is_error=True)
 
     def _record(self, name: str, arguments: dict[str, Any], *, is_error: bool) -> None:
         seq = len(self.calls)
@@ -111,6 +109,7 @@ def test_the_rules_reach_a_good_part_but_not_all(
     for truth in read_truths(bundle, task):
         episode, answer = ask(solver, plant, truth, fields[truth.key])
         scores[truth.text] = rubric(truth, episode, answer)
+        assert all(call.succeeded for call in episode.calls), "no rule of the kit should make a call that is refused"
     right = sum(score == 1.0 for score in scores.values()) / len(scores)
     assert 0.75 <= right < 1.0, {text: score for text, score in scores.items() if score < 1.0}
 
@@ -145,6 +144,20 @@ def test_plans_name_agents_and_depend_on_earlier_steps(
         assert all(0 <= before < position for position, step in enumerate(steps) for before in step["depends_on"])
         reference = [(step.agent, step.instruction) for step in truth.planning_steps]
         assert [(step["agent"], step["instruction"]) for step in steps] != reference
+
+
+def test_the_weak_agent_of_the_demo_is_weak_and_not_nothing(
+    bundle: Path, read_truths: ReadTruths, open_plant: Callable[[Path], Any]
+) -> None:
+    source = ROOT / "competitions" / "quickstart" / "demo_agents" / "weak" / "agent.py"
+    spec = importlib.util.spec_from_file_location("weak_agent", source)
+    assert spec is not None
+    assert spec.loader is not None
+    weak = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(weak)
+    plant, fields = open_plant(bundle / "data" / "test"), shown_fields(bundle, "test")
+    scores = [rubric(truth, *ask(weak, plant, truth, fields[truth.key])) for truth in read_truths(bundle, "test")]
+    assert 0.3 < sum(scores) / len(scores) < 0.65
 
 
 def declines_everything(episode: DirectEpisode) -> dict[str, Any]:
@@ -191,7 +204,8 @@ def test_a_refused_call_is_evidence_that_there_is_no_such_thing(
     assert isinstance(step.arguments, dict)
     window = {"equipment": step.arguments["name"], "start": "2020-01-01", "end": "2020-12-31"}
     episode = DirectEpisode(truth.text, {}, plant)
-    episode.refused_call("get_work_orders", **window)
+    with pytest.raises(ToolError):
+        episode.call("get_work_orders", **window)
     assert rubric(truth, episode, ("", {"abstain": True})) == 1.0
     assert rubric(truth, episode, ("", {"work_orders": 0})) < 0.7
 

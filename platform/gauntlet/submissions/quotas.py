@@ -47,15 +47,14 @@ def allowances(phases: Sequence[Phase], *, participant: User, now: datetime | No
     now = now or timezone.now()
     zone = ZoneInfo(phases[0].competition.time_zone)
     today, tomorrow = day_of(now, zone)
-    attempts = Count("pk", filter=Q(counts_as="attempt"))
     rows = (
         Submission.objects.filter(participant=participant, phase__in=phases)
         .order_by()
         .values_list("phase")
         .annotate(
-            attempts,
-            Count("pk", filter=Q(counts_as="attempt", created_at__gte=today)),
-            Count("pk", filter=Q(counts_as="failed_start", created_at__gte=today)),
+            in_all=Count("pk", filter=Q(counts_as="attempt")),
+            today=Count("pk", filter=Q(counts_as="attempt", created_at__gte=today)),
+            failed=Count("pk", filter=Q(counts_as="failed_start", created_at__gte=today)),
         )
     )
     used = {row[0]: row[1:] for row in rows}

@@ -170,6 +170,7 @@ class RunResult(_Message):
     episodes: list[EpisodeResult]
     failure: Failure | None = None
     log: str = ""  # the end of the agent's stdout and stderr, for its owner
+    environment_log: str = ""  # the end of what lost environments printed on stderr, for the organizer only
     agent_seconds: float = 0.0  # wall time of the agent's sandboxes
     provenance: dict[str, str] = Field(default_factory=dict)  # image digests and the like
 

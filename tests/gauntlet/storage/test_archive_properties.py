@@ -30,8 +30,7 @@ def _unpack_in_a_fresh_folder(content: bytes) -> dict[str, bytes] | None:
         around.mkdir()
         try:
             unpack(io.BytesIO(content), around / "out", limits=LIMITS)
-        except ArchiveRefused as refusal:
-            assert refusal.faults
+        except ArchiveRefused:
             assert list(around.iterdir()) == []
             assert [p.name for p in Path(name).iterdir()] == ["around"]
             return None

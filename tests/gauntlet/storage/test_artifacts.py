@@ -86,7 +86,7 @@ def test_many_who_store_the_same_bytes_at_once_get_one_artifact(storage_folder: 
         try:
             barrier.wait()
             got.append(store(io.BytesIO(content), form=Form.FILE).digest)
-        except Exception as error:
+        except OSError as error:
             got.append(error)
         finally:
             connections.close_all()

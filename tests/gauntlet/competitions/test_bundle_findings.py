@@ -1,0 +1,318 @@
+"""Broken bundles: every finding names the file, the line, the field and what is allowed."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Check = Callable[[Any], list[Any]]
+
+# What is replaced in the manifest, by what, the text on whose line the finding must be, its field, a part of its words.
+BROKEN: dict[str, tuple[str, str, str, str, str]] = {
+    "no version": ("version: 2\n", "", "title: A small", "version", "only version 2"),
+    "old version": ("version: 2\n", "version: 1\n", "version: 1", "version", "must be 2"),
+    "no title": ("title: A small competition\n", "", "version: 2", "title", "missing"),
+    "empty title": ("title: A small competition", "title: ''", "title: ''", "title", "empty"),
+    "long title": ("title: A small competition", f"title: {'x' * 257}", "title: xxx", "title", "257 characters"),
+    "NUL in a text": ("description: For tests", 'description: "a\\0b"', "description:", "description", "stored"),
+    "no terms": ("terms: terms.md\n", "", "version: 2", "terms", "missing"),
+    "terms that are not there": ("terms.md", "term.md", "term.md", "terms", "Did you mean 'terms.md'?"),
+    "terms that are a folder": ("terms.md", "pages", "terms: pages", "terms", "folder"),
+    "bad flag": ("approve: true", "approve: perhaps", "perhaps", "registration_auto_approve", "true or false"),
+    "bad zone": ("time_zone: UTC", "time_zone: Europe/Belgrad", "Belgrad", "time_zone", "'Europe/Belgrade'"),
+    "bad address": ("organizer@example.org", "organizer", "contact_email", "contact_email", "e-mail"),
+    "page without a file": ("    file: pages/overview.md\n", "", "title: Overview", "pages[0].file", "missing"),
+    "key twice": ("terms: terms.md", "terms: terms.md\nterms: x.md", "terms: x.md", "terms", "twice"),
+    "no tasks": ("tasks:\n  - index: 0\n    name: The task", "other:\n  - index: 0\n    name: x", "version", "tasks", "one task"),
+    "task without an index": ("  - index: 0\n    name: The task", "  - name: The task", "The task", "tasks[0].index", "missing"),
+    "task of another competition": ("    name: The task", "    key: abc\n    name: The task", "key: abc", "tasks[0].key", "cannot"),
+    "no environment": ("    environment: environment\n", "", "index: 0", "tasks[0].environment", "environment"),
+    "environment out of the bundle": ("environment: environment", "environment: ../..", "../..", "tasks[0].environment", "not in"),
+    "absolute path": ("input_data: data", "input_data: /etc", "/etc", "tasks[0].input_data", "not in the bundle"),
+    "data set of another platform": (
+        "input_data: data",
+        "input_data: 0f8fad5b-d9cb-469f-a165-70867728950e",
+        "0f8fad5b",
+        "tasks[0].input_data",
+        "another platform",
+    ),
+    "no scenarios": ("    scenarios: scenarios.jsonl\n", "", "index: 0", "tasks[0].scenarios", "missing"),
+    "no reference": ("    reference_data: reference\n", "", "index: 0", "tasks[0].reference_data", "missing"),
+    "unknown program": ("name: rubric", "name: rubrik", "rubrik", "tasks[0].scoring_programs[0].name", "'rubric'"),
+    "another version of a program": ('version: "1"', 'version: "9"', "rubric", "tasks[0].scoring_programs[0].name", "9"),
+    "program twice": ("      - scoring\n", "      - scoring\n      - rubric 1\n", "- rubric 1", "tasks[0].scoring_programs[2]", "taken"),
+    "limit above the operator's": ("episode_seconds: 60", "episode_seconds: 36000", "36000", "tasks[0].limits.episode_seconds", "36,000"),
+    "size above the operator's": ("memory: 512M", "memory: 64G", "64G", "tasks[0].limits.memory", "allows"),
+    "limit that is no number": ("memory: 512M", "memory: lots", "lots", "tasks[0].limits.memory", "lots"),
+    "limit of nothing": ("episode_seconds: 60", "episode_seconds: 0", "seconds: 0", "tasks[0].limits.episode_seconds", "is '0'"),
+    "no phases": ("phases:\n  - index: 0\n    name: Dev", "other:\n  - index: 0\n    name: Dev", "version", "phases", "one phase"),
+    "phase without a start": ("    start: 2026-01-01 08:30:00\n", "", "index: 0", "phases[0].start", "missing"),
+    "date that is none": ("2026-01-01 08:30:00", "2026-02-30", "02-30", "phases[0].start", "calendar"),
+    "date that can be read in two ways": ("end: 2026-06-01", "end: 01-06-2026", "01-06", "phases[0].end", "not a date"),
+    "end before the start": ("end: 2026-06-01", "end: 2025-06-01", "2025", "phases[0].end", "after the start"),
+    "phases in the wrong order": ("2026-06-01T02", "2024-06-01T02", "2024-06", "phases[1].start", "before"),
+    "unknown task": ("    tasks: [0]\n    max", "    tasks: [0, 7]\n    max", "[0, 7]", "phases[0].tasks[1]", "7"),
+    "task twice": ("    tasks: [0]\n    max", "    tasks: [0, 0]\n    max", "[0, 0]", "phases[0].tasks[1]", "twice"),
+    "no task": ("    tasks: [0]\n    max", "    tasks: []\n    max", "tasks: []", "phases[0].tasks", "at least one"),
+    "negative quota": ("per_day: 3", "per_day: -3", "-3", "phases[0].max_submissions_per_day", "-3"),
+    "quota in words": ("per_day: 3", "per_day: three", "three", "phases[0].max_submissions_per_day", "whole number"),
+    "unknown visibility": ("visibility: scores", "visibility: score", "visibility: score", "phases[0].visibility", "'scores'"),
+    "trials of nothing": ("visibility: scores", "visibility: scores\n    trials: 0", "trials: 0", "phases[0].trials", "0"),
+    "no leaderboards": ("leaderboards:", "boards:", "version", "leaderboards", "one leaderboard"),
+    "unknown rule": ("Force_Best", "Force_Bset", "Bset", "leaderboards[0].submission_rule", "'Force_Best'"),
+    "primary column that is not there": ("    submission_rule", "    primary_index: 9\n    submission_rule", "9", "leaderboards[0].primary_index", "9"),
+    "unknown score": ("rubric.score", "rubric.scor", "rubric.scor", "leaderboards[0].columns[0].from", "'rubric.score'"),
+    "score of no program": ("rubric.score", "rouge.plan_rougeL", "rouge", "leaderboards[0].columns[0].from", "no scoring program"),
+    "column key twice": ("key: own", "key: score", "key: score", "leaderboards[0].columns[1].key", "taken"),
+    "column index twice": ("index: 2", "index: 1", "index: 1", "leaderboards[0].columns[2].index", "taken"),
+    "long column title": ("title: Own", f"title: {'y' * 37}", "yyy", "leaderboards[0].columns[1].title", "37"),
+    "unknown sorting": ("sorting: asc", "sorting: up", "sorting: up", "leaderboards[0].columns[2].sorting", "up"),
+    "unknown over": ("over: sum", "over: median", "median", "leaderboards[0].columns[1].over", "median"),
+    "scale upside down": ("over: sum", "over: sum\n        scale: [1, 0]", "[1, 0]", "leaderboards[0].columns[1].scale", "lower first"),
+    "infinite scale": ("over: sum", "over: sum\n        scale: [0, .inf]", ".inf", "leaderboards[0].columns[1].scale[1]", "finite"),
+    "composite of unlike scales": (
+        "        from: episodes.steps\n",
+        "        computation: avg\n        computation_indexes: [0, 1]\n",
+        "computation_indexes",
+        "leaderboards[0].columns[2].computation_indexes",
+        "score [0, 1], own [0, 10]",
+    ),
+    "composite of nothing": (
+        "        from: episodes.steps\n",
+        "        computation: avg\n",
+        "index: 2",
+        "leaderboards[0].columns[2].computation_indexes",
+        "must list",
+    ),
+    "composite of itself": (
+        "        from: episodes.steps\n",
+        "        computation: avg\n        computation_indexes: [2]\n",
+        "computation_indexes",
+        "leaderboards[0].columns[2].computation_indexes",
+        "2 is no column",
+    ),
+}  # fmt: skip
+
+
+def test_a_right_bundle_has_no_findings(bundle: Any, findings_of: Check) -> None:
+    assert findings_of(bundle) == []
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_manifest_is_told_with_line_and_field(case: str, bundle: Any, findings_of: Check) -> None:
+    old, new, needle, field, words = BROKEN[case]
+    bundle.replace(old, new)
+    findings = [f for f in findings_of(bundle) if f.level == "error"]
+    matching = [f for f in findings if f.field == field and words in f"{f.message} {', '.join(f.allowed)}"]
+    assert matching, [str(f) for f in findings]
+    (found,) = matching
+    assert found.file == "competition.yaml"
+    lines = (bundle.root / "competition.yaml").read_text().splitlines()
+    assert needle in lines[found.line - 1], (found.line, lines[found.line - 1])
+    assert str(found).startswith(f"competition.yaml:{found.line}: error: {field}: ")
+
+
+def test_every_fault_is_told_at_once(bundle: Any, findings_of: Check) -> None:
+    bundle.replace("title: A small competition", "title: ''")
+    bundle.replace("visibility: scores", "visibility: some")
+    bundle.replace("rubric.score", "rubric.nothing")
+    fields = {f.field for f in findings_of(bundle)}
+    assert {"title", "phases[0].visibility", "leaderboards[0].columns[0].from"} <= fields
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("description: For tests", "desciption: For tests", "Did you mean 'description'?"),
+        ("    visibility: scores", "    visibilty: scores", "Did you mean 'visibility'?"),
+        ("        interval: bootstrap", "        intervall: bootstrap", "Did you mean 'interval'?"),
+        ("      memory: 512M", "      memroy: 512M", "Did you mean 'memory'?"),
+    ],
+)
+def test_an_unknown_key_is_a_warning_with_a_suggestion(
+    old: str, new: str, hint: str, bundle: Any, findings_of: Check
+) -> None:
+    bundle.replace(old, new)
+    (found,) = findings_of(bundle)
+    assert (found.level, found.line) == ("warning", bundle.line_of(new.strip()))
+    assert hint in found.message
+
+
+def test_keys_of_codabench_without_an_effect_are_told_and_kept(bundle: Any, findings_of: Check) -> None:
+    bundle.replace("description: For tests", "description: For tests\ndocker_image: codalab/py39\nfact_sheet: {a: 1}")
+    assert {(f.level, f.field) for f in findings_of(bundle)} == {("warning", "docker_image"), ("warning", "fact_sheet")}
+
+
+def test_open_scores_of_hidden_scenarios_are_warned_of(bundle: Any, findings_of: Check) -> None:
+    bundle.replace("visibility: scores", "visibility: full")
+    (found,) = findings_of(bundle)
+    assert (found.level, found.field) == ("warning", "phases[0].visibility")
+
+
+def test_phases_that_overlap_are_a_warning(bundle: Any, findings_of: Check) -> None:
+    bundle.replace("end: 2026-06-01", "end: 2026-07-01")
+    (found,) = findings_of(bundle)
+    assert (found.level, found.field) == ("warning", "phases[1].start")
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "field"),
+    [
+        ("{broken", "not a JSON object", ""),
+        ("[1]", "must be a JSON object", ""),
+        ('{"id": "s-1", "text": "again?"}', "already on line 1", "id"),
+        ('{"text": "no id?"}', "wrong or missing", "id"),
+        ('{"id": true, "text": "?"}', "wrong or missing", "id"),
+        ('{"id": "s-3", "text": " "}', "wrong or missing", "text"),
+        ('{"id": "s-3", "text": "a\\u0000b"}', "wrong or missing", "text"),
+        ('{"id": "s-3", "text": "a\\ud800b"}', "wrong or missing", "text"),
+        ('{"id": "s-3", "text": "?", "show": {"a": "\\u0000"}}', "wrong or missing", "show"),
+        ('{"id": "s-3", "text": "?", "public": "yes"}', "wrong or missing", "public"),
+        ('{"id": "s-3", "text": "?", "show": {"a": NaN}}', "NaN", ""),
+        ('{"id": "s-3", "text": "?", "final_out": {"answer": 42}}', "must not say what is expected", "final_out"),
+    ],
+)
+def test_a_broken_scenario_is_told_with_its_line(
+    line: str, words: str, field: str, bundle: Any, findings_of: Check
+) -> None:
+    path = bundle.root / "scenarios.jsonl"
+    path.write_text(path.read_text() + "\n" + line + "\n")
+    (found,) = [f for f in findings_of(bundle) if f.level == "error"]
+    assert (found.file, found.line, found.field) == ("scenarios.jsonl", 4, field)
+    assert words in found.message
+
+
+def test_an_unknown_key_of_a_scenario_is_a_warning(bundle: Any, findings_of: Check) -> None:
+    bundle.write("scenarios.jsonl", '{"id": "s-1", "text": "?", "catgory": "x"}\n{"id": "s-2", "text": "?"}\n')
+    (found,) = findings_of(bundle)
+    assert (found.level, found.file, found.line, found.field) == ("warning", "scenarios.jsonl", 1, "catgory")
+
+
+def test_a_scenario_without_ground_truth_is_named(bundle: Any, findings_of: Check) -> None:
+    bundle.truths(["s-1", "s-9"])
+    found = {(f.level, f.file): f.message for f in findings_of(bundle)}
+    assert "'s-2'" in found["error", "reference/ground_truth.jsonl"]
+    assert "'s-9'" in found["warning", "reference/ground_truth.jsonl"]
+
+
+def test_broken_ground_truth_is_told_with_its_line(bundle: Any, findings_of: Check) -> None:
+    path = bundle.root / "reference" / "ground_truth.jsonl"
+    first, second = path.read_text().splitlines()
+    path.write_text(f"{first}\n{second.replace('execution_links', 'execution_linx')}\n")
+    found = [f for f in findings_of(bundle) if f.file == "reference/ground_truth.jsonl"]
+    assert {f.line for f in found} == {2}
+    assert any("execution_links" in f.field for f in found)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "words"),
+    [
+        ("scores: {}\n", "command"),
+        ("- a\n", "mapping"),
+        ("command: [unclosed\n", "YAML"),
+        ("command: x\nscores: {own: {low: 1, high: 0}}\n", "below"),
+    ],
+)
+def test_a_scoring_program_without_usable_metadata_is_named(
+    metadata: str, words: str, bundle: Any, findings_of: Check
+) -> None:
+    bundle.write("scoring/metadata.yaml", metadata)
+    assert any(f.file == "scoring/metadata.yaml" and words in f.message for f in findings_of(bundle))
+
+
+def test_an_environment_that_does_not_say_how_it_starts(bundle: Any, findings_of: Check) -> None:
+    (bundle.root / "environment" / "metadata.yaml").unlink()
+    assert findings_of(bundle) == []  # server.py is the default
+    (bundle.root / "environment" / "server.py").rename(bundle.root / "environment" / "main.py")
+    (found,) = findings_of(bundle)
+    assert (found.line, found.field) == (bundle.line_of("environment: environment"), "tasks[0].environment")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"a: [1\n", "not YAML"),
+        (b"- a\n", "keys and values"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (b"a: \x07\n", "not YAML"),
+        (b"[" * 5000, "nested too deeply"),
+        (b"title: !!python/object/apply:os.system [id]\nversion: 2\n", "must be a text"),
+        (b"version: 2\ntitle: &a [*a]\n", "must be a text"),
+        (b"x: " + b"y" * (2 << 20), "larger than"),
+        (b"", "keys and values"),
+    ],
+    ids=["flow", "list", "encoding", "control", "deep", "object", "recursive", "huge", "empty"],
+)
+@pytest.mark.security
+def test_a_manifest_that_cannot_be_read(content: bytes, words: str, bundle: Any, findings_of: Check) -> None:
+    bundle.write("competition.yaml", content)
+    findings = findings_of(bundle)
+    assert any(words in f.message for f in findings), [str(f) for f in findings]
+    assert all(f.line is not None for f in findings)
+
+
+@pytest.mark.security
+def test_a_bomb_of_aliases_is_not_expanded(bundle: Any, findings_of: Check) -> None:
+    lines = ["fact_sheet: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    bundle.write("competition.yaml", "\n".join([*lines, "queue: *a11", "version: 2"]))
+    (found,) = [f for f in findings_of(bundle) if f.field == "queue" and f.level == "error"]
+    assert "too large" in found.message
+
+
+def test_merged_mappings_are_read(bundle: Any, findings_of: Check) -> None:
+    bundle.replace("phases:\n  - index: 0\n", "base: &base\n  visibility: none\nphases:\n  - <<: *base\n    index: 0\n")
+    assert {(f.level, f.field) for f in findings_of(bundle)} == {("warning", "base")}
+
+
+def test_what_other_systems_write_is_tolerated(bundle: Any, findings_of: Check, tmp_path: Path) -> None:
+    text = (bundle.root / "competition.yaml").read_text().replace("pages/overview.md", "pages\\overview.md")
+    bundle.write("competition.yaml", b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    scenarios = (bundle.root / "scenarios.jsonl").read_bytes()
+    bundle.write("scenarios.jsonl", b"\xef\xbb\xbf" + scenarios.replace(b"\n", b"\r\n"))
+    path = tmp_path / "bundle.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in bundle.root.rglob("*"):
+            if file.is_file():
+                archive.write(file, f"nested/{file.relative_to(bundle.root).as_posix()}")
+        archive.writestr("__MACOSX/nested/._competition.yaml", b"\0")
+        archive.writestr("nested/.DS_Store", b"\0")
+    bundle.root = path
+    assert findings_of(bundle) == []
+
+
+@pytest.mark.security
+def test_a_link_out_of_the_bundle_is_refused(bundle: Any, findings_of: Check, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (bundle.root / "terms.md").unlink()
+    (bundle.root / "terms.md").symlink_to(tmp_path / "secret")
+    (bundle.root / "data" / "link").symlink_to(tmp_path / "secret")
+    fields = {f.field for f in findings_of(bundle) if f.level == "error"}
+    assert fields == {"terms", "tasks[0].input_data"}
+
+
+@pytest.mark.security
+def test_a_hostile_archive_inside_the_bundle_is_named(bundle: Any, findings_of: Check) -> None:
+    with zipfile.ZipFile(bundle.root / "evil.zip", "w") as archive:
+        archive.writestr("../evil", "x")
+    bundle.replace("input_data: data", "input_data: evil.zip")
+    (found,) = [f for f in findings_of(bundle) if f.level == "error"]
+    assert (found.field, found.line) == ("tasks[0].input_data", bundle.line_of("evil.zip"))
+    assert "../evil" in found.message
+
+
+def test_a_bundle_that_is_not_there_or_no_zip(tmp_path: Path, findings_of: Check, bundle: Any) -> None:
+    bundle.root = tmp_path / "nothing.zip"
+    assert "does not exist" in findings_of(bundle)[0].message
+    bundle.root.write_text("text")
+    assert "not a zip" in findings_of(bundle)[0].message
+
+
+def test_a_manifest_under_another_name_is_suggested(bundle: Any, findings_of: Check) -> None:
+    (bundle.root / "competition.yaml").rename(bundle.root / "competition.yml")
+    (found,) = findings_of(bundle)
+    assert "competition.yml" in found.message

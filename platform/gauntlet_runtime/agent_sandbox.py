@@ -14,6 +14,7 @@ from gauntlet_runtime.gateway.messages import AgentStarting
 from gauntlet_runtime.gateway.pool import GatewayProcess
 from gauntlet_runtime.jobs import AgentSpec
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxError, SandboxSpec, Verdict
+from gauntlet_runtime.verdicts import readable
 
 PACKAGES_FOLDER: Final = "/app/packages"
 DOOR_FOLDER: Final = "/run/gauntlet"
@@ -91,7 +92,7 @@ class AgentSandbox:
         """The end of what it printed, with headings."""
         parts = []
         for stream in ("stdout", "stderr"):
-            tail = self._run.log_tail(stream, LOG_BYTES).decode(errors="replace").strip("\n")
+            tail = readable(self._run.log_tail(stream, LOG_BYTES)).strip("\n")
             if tail:
                 parts.append(f"----- {stream} -----\n{tail}\n")
         return "".join(parts)

@@ -11,7 +11,7 @@ from gauntlet_runtime.gateway.messages import EnvironmentDown, EnvironmentUp
 from gauntlet_runtime.gateway.pool import GatewayProcess
 from gauntlet_runtime.jobs import EnvironmentSpec
 from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxError, SandboxSpec, Stdio, Verdict
-from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, sandbox_limits
+from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, readable, sandbox_limits
 
 PROGRAM_FOLDER: Final = "/app/program"
 DATA_FOLDER: Final = "/app/data"
@@ -21,6 +21,7 @@ BARE_ENVIRONMENT: Final = {  # PATH is the image's own
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own
     "LANG": "C.UTF-8",
 }
+LOG_BYTES: Final = 32 << 10
 _STARTS: Final = 3  # how often a program that never answers the handshake is tried
 
 
@@ -34,7 +35,6 @@ class Environments:
         sandbox: Sandbox,
         program: Path,
         data: Path | None,
-        seconds: float,
         owner: str,
         label: str,
         gateway: GatewayProcess,
@@ -45,15 +45,14 @@ class Environments:
         self._mounts = [Mount(target=PROGRAM_FOLDER, source=program)]
         if data is not None:
             self._mounts.append(Mount(target=DATA_FOLDER, source=data))
-        self._limits = sandbox_limits(spec.limits, seconds=seconds)
+        self._limits = sandbox_limits(spec.limits)
         self._owner = owner
         self._label = label
         self._gateway = gateway
         self._fail = fail
         self._runs: dict[int, Run] = {}
         self._failed_starts = 0
-        self._restarts = 0
-        self.log = ""
+        self.log = ""  # the end of what the lost ones printed on stderr
 
     def start(self, slot: int) -> None:
         """Start a program for this place and hand its pipes over.
@@ -101,7 +100,7 @@ class Environments:
         run = self._runs.pop(slot)
         run.kill()
         verdict = run.wait(timeout=10.0)
-        self.log = run.log_tail("stderr", 8192).decode(errors="replace")
+        self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
         run.close()
         self._failed_starts = 0 if served else self._failed_starts + 1
         if self._failed_starts < _STARTS:

@@ -37,6 +37,8 @@ from gauntlet_runtime.program_contract import ProgramFault, command_of
 from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_scoring.trajectory import Event, read_events
 
+START_SECONDS: Final = 30.0  # on top of the episodes' own time
+ENVIRONMENT_SECONDS: Final = 24 * 3600.0  # it lives as long as the run
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
@@ -125,6 +127,8 @@ def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[
         environment = shlex.split(command_of(program))
     except (ProgramFault, ValueError) as error:
         raise LocalRunFailed(f"The environment in {program} cannot be started: {error}") from error
+    episode_limits = EpisodeLimits.model_validate(_known(limits, EpisodeLimits))
+    seconds = len(scenarios) * episode_limits.episode_seconds + START_SECONDS
     return RunSpec(
         agent=_agent(agent, store),
         environment=EnvironmentSpec(
@@ -132,10 +136,11 @@ def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[
             command=environment,
             data=None if data is None else _zipped(data, store),
             image=task.get("sandbox_image") or "gauntlet/agent",
+            limits=SandboxLimits(seconds=ENVIRONMENT_SECONDS),
         ),
         episodes=[_episode(number, scenario) for number, scenario in enumerate(scenarios)],
-        episode_limits=EpisodeLimits.model_validate(_known(limits, EpisodeLimits)),
-        agent_limits=SandboxLimits.model_validate(_known(limits, SandboxLimits)),
+        episode_limits=episode_limits,
+        agent_limits=SandboxLimits.model_validate({**_known(limits, SandboxLimits), "seconds": seconds}),
     )
 
 

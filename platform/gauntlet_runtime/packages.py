@@ -13,13 +13,15 @@ from typing import Final
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.jobs import Failure
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxSpec
-from gauntlet_runtime.verdicts import limit_hit, limit_sentence
+from gauntlet_runtime.verdicts import limit_hit, limit_sentence, readable
 from gauntlet_scoring.failures import FailureCode
 
 REQUIREMENTS: Final = "requirements.txt"
 WHEELS: Final = "wheels"
 TARGET: Final = "/app/packages"
-INSTALL_LIMITS: Final = Limits(seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30)
+INSTALL_LIMITS: Final = Limits(
+    seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30, cpus=2.0
+)
 LOG_BYTES: Final = 32 << 10
 # The image's own pip, else the one that every Python carries for `ensurepip`: a wheel, which runs as it is.
 _PIP: Final = """
@@ -114,7 +116,7 @@ def _install(
 
 
 def _log_of(run: Run) -> str:
-    streams = (run.log_tail(stream, LOG_BYTES).decode(errors="replace") for stream in ("stdout", "stderr"))
+    streams = (readable(run.log_tail(stream, LOG_BYTES)) for stream in ("stdout", "stderr"))
     return "".join(streams)
 
 

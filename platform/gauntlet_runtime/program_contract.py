@@ -33,6 +33,7 @@ SCORING_FOLDERS: Final = {
 }
 REPORT_BYTES: Final = 8 << 20
 FILE_BYTES: Final = 64 << 20
+_NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(SCORING_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
 
 
@@ -183,7 +184,7 @@ def _scenarios(path: Path) -> list[dict[str, Any]]:
             continue
         place = f"scenarios.jsonl, line {number}"
         try:
-            row = ScenarioRow.model_validate_json(line)
+            row = ScenarioRow.model_validate_json(_without_nul(line))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False, include_context=False)[0]
             field_name = ".".join(str(part) for part in first["loc"]) or "the line"
@@ -192,6 +193,11 @@ def _scenarios(path: Path) -> list[dict[str, Any]]:
             _number(value, f"{place}: {key:.80}")
         rows.append(row.model_dump(mode="json"))
     return rows
+
+
+def _without_nul(line: str) -> str:
+    """NUL, escaped in JSON, as a replacement character: a program may quote an agent, and a database refuses NUL."""
+    return _NUL.sub(r"\1\\ufffd", line)
 
 
 def _report(folder: Path) -> str | None:

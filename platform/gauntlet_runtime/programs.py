@@ -23,7 +23,7 @@ from gauntlet_runtime.jobs import (
 )
 from gauntlet_runtime.program_contract import ProgramFault, arguments_of, command_of, read_outputs
 from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxSpec, Verdict
-from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, sandbox_limits
+from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, readable, sandbox_limits
 from gauntlet_scoring.episode_files import EpisodeRow
 from gauntlet_scoring.failures import FailureCode
 
@@ -203,7 +203,7 @@ def _failed(message: str, *, log: str, seconds: float) -> Scored:
 def _log_of(run: Run, key: str) -> str:
     parts = []
     for stream in ("stdout", "stderr"):
-        tail = run.log_tail(stream, LOG_BYTES).decode(errors="replace").strip("\n")
+        tail = readable(run.log_tail(stream, LOG_BYTES)).strip("\n")
         if tail:
             parts.append(f"----- {key}: {stream} -----\n{tail}\n")
     return "".join(parts)

@@ -34,6 +34,8 @@ from gauntlet_runtime.verdicts import agent_failure, sandbox_limits
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import SCHEMA_VERSION, Outcome
 
+PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
+CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered means that the environment hangs
 IDLE_SECONDS: Final = 60.0  # an agent without an open episode, while some are left, is stopped after this (or longer)
 GRACE_SECONDS: Final = 10.0  # the same, after it let an episode run out of time
 LEAVE_SECONDS: Final = 2.0  # how long an agent may tidy up after its last episode
@@ -134,6 +136,7 @@ class RunJob:
             episodes=[self._results[e.episode] for e in self._spec.episodes if e.episode in self._results],
             failure=self._failure,
             log=self._log[-LOG_BYTES:],
+            environment_log=self._environments.log,
             agent_seconds=self._agent_seconds,
             provenance=provenance,
         )
@@ -166,7 +169,6 @@ class RunJob:
             sandbox=self._sandbox,
             program=self._files.folder(environment.program),
             data=self._files.folder(environment.data) if environment.data else None,
-            seconds=environment.limits.seconds * max(1, len(self._spec.episodes)),
             owner=self._owner,
             label=self._label,
             gateway=self._gateway,
@@ -193,6 +195,7 @@ class RunJob:
             folder=records,
             idle_seconds=idle,
             grace_seconds=min(GRACE_SECONDS, idle),
+            call_seconds=CALL_SECONDS,
         )
         path = self._folder / name
         path.write_text(setup.model_dump_json())
@@ -200,9 +203,10 @@ class RunJob:
 
     def _start_agent(self) -> None:
         self._generation += 1
-        left = max(1, len(self._left()))
-        # A sandbox's time limit is for one episode: an agent that is to answer fifty gets fifty times as long.
-        limits = sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds * left)
+        # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
+        # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
+        waiting = PLATFORM_SECONDS * len(self._left())
+        limits = sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting)
         self._agent = AgentSandbox(
             self._spec.agent,
             generation=self._generation,

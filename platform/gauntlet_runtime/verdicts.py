@@ -14,6 +14,11 @@ from gauntlet_scoring.failures import FailureCode
 _MIB: Final = 1 << 20
 
 
+def readable(output: bytes) -> str:
+    """A program's output as text that can be stored: what is not UTF-8, and NUL, become replacement characters."""
+    return output.decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
 def sandbox_limits(limits: SandboxLimits, *, seconds: float | None = None) -> Limits:
     """A job's limits as a sandbox takes them, with another time limit where ``seconds`` is given."""
     return Limits(

@@ -11,6 +11,7 @@ import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Receive, Scope, Send
 
+from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.bodies import read_body, send_json
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
@@ -56,8 +57,9 @@ BodyT = TypeVar("BodyT", bound=_Body)
 class EpisodeApi:
     """One application for every agent sandbox of a job; ``generation`` says which sandbox a listener belongs to."""
 
-    def __init__(self, job: Job, door: ToolDoor) -> None:
+    def __init__(self, job: Job, actions: Actions, door: ToolDoor) -> None:
         self._job = job
+        self._actions = actions
         self._door = door
         self._running = 0
         self._keys: dict[tuple[int, str], asyncio.Task[dict[str, Any] | None]] = {}
@@ -140,7 +142,7 @@ class EpisodeApi:
         answer: dict[str, Any] = {}
         if what == "answer":
             given = await self._body(episode, AnswerBody, episode.limits.answer_bytes, scope, receive)
-            await self._job.answer(episode, given.text, given.data)
+            await self._actions.answer(episode, given.text, given.data)
             await send_json(send, 200, {"episode": episode.id, "closed": True})
             return
         if what == "plan":
@@ -150,14 +152,14 @@ class EpisodeApi:
             words = await self._body(episode, TextBody, TEXT_BYTES, scope, receive)
         try:
             if what == "messages":
-                answer = await self._job.say(episode, words.text)
+                answer = await self._actions.say(episode, words.text)
             elif what == "notes":
-                self._job.note(episode, words.text)
+                self._actions.note(episode, words.text)
             else:
-                self._job.plan(episode, plan.steps)
+                self._actions.plan(episode, plan.steps)
         except ApiError as error:
             if error.status == 429:
-                self._job.refused(episode)
+                self._actions.refused(episode)
             raise
         described = episode.describe()
         await send_json(send, 200, {**answer, "seconds_left": described["seconds_left"], "budget": described["budget"]})
@@ -172,10 +174,10 @@ class EpisodeApi:
         try:
             body = kind.model_validate(pydantic_core.from_json(raw, allow_inf_nan=False))
         except pydantic.ValidationError as error:
-            self._job.malformed(episode)
+            self._actions.malformed(episode)
             raise ApiError(422, "invalid_body", _first_finding(error)) from error
         except ValueError as error:
-            self._job.malformed(episode)
+            self._actions.malformed(episode)
             raise ApiError(422, "invalid_json", "The body is not valid JSON.") from error
         self._job.find(episode.id, episode.generation)
         return body

@@ -19,14 +19,14 @@ from gauntlet_runtime.gateway.pipes import open_pipes
 RESERVED_PREFIX: Final = "gauntlet_"  # tools of the contract between platform and environment, never the agent's
 START_SECONDS: Final = 60.0
 RESET_SECONDS: Final = 60.0
-CALL_SECONDS: Final = 120.0
 _GONE: Final = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
 
 
 class EnvironmentLink:
     """A running environment program. Every method but ``close`` raises EnvironmentFailed where it died or hung."""
 
-    def __init__(self, stdin: int, stdout: int) -> None:
+    def __init__(self, stdin: int, stdout: int, *, call_seconds: float) -> None:
+        self._call_seconds = call_seconds
         self.served = False  # the handshake was answered
         self.ended = asyncio.Event()
         self._tools: list[dict[str, Any]] | None = None
@@ -103,7 +103,7 @@ class EnvironmentLink:
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """A tool's raw MCP result; a JSON-RPC error of the environment becomes a result that says so."""
         try:
-            result = await self._request("tools/call", {"name": tool, "arguments": arguments}, CALL_SECONDS)
+            result = await self._request("tools/call", {"name": tool, "arguments": arguments}, self._call_seconds)
         except MCPError as error:
             return error_result(error.message)
         if not isinstance(result.get("content"), list):

@@ -15,8 +15,6 @@ from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.recorder import Recorder
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
 
-MALFORMED_LIMIT: Final = 20  # requests that are no MCP or no JSON; the next one ends the episode as protocol_error
-REFUSED_LIMIT: Final = 1000  # requests beyond a limit that was already told; the next one ends it likewise
 NOTES_LIMIT: Final = 1000
 PLANS_LIMIT: Final = 100
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from gauntlet_runtime.gateway.environment import EnvironmentLink, error_result, visible
-from gauntlet_runtime.gateway.episode import MALFORMED_LIMIT, REFUSED_LIMIT, Episode
+from gauntlet_runtime.gateway.environment import EnvironmentLink, visible
+from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import (
     ApiError,
     EnvironmentFailed,
@@ -30,7 +30,7 @@ from gauntlet_runtime.gateway.messages import (
 )
 from gauntlet_runtime.jobs import EpisodeSpec
 from gauntlet_scoring.failures import FailureCode
-from gauntlet_scoring.trajectory import Outcome, PlanStep
+from gauntlet_scoring.trajectory import Outcome
 
 DRAIN_SECONDS: Final = 10.0  # how long the end of an episode waits for what its environment is still busy with
 _ORGANIZER: Final = "Its organizer has to look at it."
@@ -123,7 +123,7 @@ class Job:
     def environment_up(self, number: int, stdin: int, stdout: int) -> None:
         """A program was started for this place."""
         slot = self._slots[number]
-        slot.link = EnvironmentLink(stdin, stdout)
+        slot.link = EnvironmentLink(stdin, stdout, call_seconds=self._setup.call_seconds)
         self._spawn(self._watch_environment(slot, slot.link))
         self._wake()
 
@@ -305,8 +305,6 @@ class Job:
                 message=f"The agent gave no answer within the {seconds:g} seconds of an episode.",
             )
 
-    # What an agent does with an episode
-
     def open_episodes(self, generation: int) -> list[Episode]:
         """The episodes that this sandbox has open."""
         return [e for e in self._open.values() if e.generation == generation and not e.closing]
@@ -324,95 +322,25 @@ class Job:
             raise answered_episode() if episode.answered else closed_episode("This episode is being closed.")
         return episode
 
-    async def call_tool(self, episode: Episode, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Record, forward, record, return the raw MCP result.
+    async def environment_failed(self, episode: Episode, reason: str) -> ApiError:
+        """The environment under this episode is of no use any more; what to tell the agent."""
+        await self._lose(self._slots[episode.slot], episode.link, reason)
+        return self._over.get(episode.id, closed_episode("This episode is over."))
 
-        Raises:
-            ApiError: 410, the environment was lost.
-        """
-        refusal = episode.tool_refusal()
-        if refusal is not None:
-            self.refused(episode)
-            return error_result(refusal)
-        episode.actions += 1
-        episode.tool_calls += 1
-        call = episode.recorder.tool_call(tool, arguments, overlaps=episode.busy)
-        begun = time.perf_counter()
-        try:
-            with episode.waiting():
-                if any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
-                    result = await episode.link.call(tool, arguments)
-                else:
-                    result = error_result(f"Unknown tool: {tool}")
-                episode.recorder.tool_result(call, tool=tool, result=result, seconds=time.perf_counter() - begun)
-        except EnvironmentFailed as error:
-            await self._lose(self._slots[episode.slot], episode.link, str(error))
-            raise self._over.get(episode.id, closed_episode("This episode is over.")) from error
-        return result
-
-    async def say(self, episode: Episode, text: str) -> dict[str, Any]:
-        """Say something to the scenario's user.
-
-        Raises:
-            ApiError: 409, there is no user; 429, the turns are used up; 410, the environment was lost.
-        """
-        try:
-            with episode.waiting():
-                if not await episode.link.offers("gauntlet_user"):
-                    raise ApiError(409, "no_user", "Nobody answers in this scenario: solve it with its tools.")
-                episode.admit_message()
-                episode.recorder.agent_message(text)
-                reply, done = await episode.link.say(text)
-                episode.recorder.user_message(reply, done=done)
-        except EnvironmentFailed as error:
-            await self._lose(self._slots[episode.slot], episode.link, str(error))
-            raise self._over.get(episode.id, closed_episode("This episode is over.")) from error
-        return {"reply": reply, "done": done}
-
-    def plan(self, episode: Episode, steps: list[PlanStep]) -> None:
-        """Record the plan."""
-        episode.admit_plan()
-        episode.recorder.plan(steps)
-
-    def note(self, episode: Episode, text: str) -> None:
-        """Record a note."""
-        episode.admit_note()
-        episode.recorder.note(text)
-
-    async def answer(self, episode: Episode, text: str, data: Any | None) -> None:
-        """Record the answer and close the episode.
+    async def finish_answered(self, episode: Episode) -> None:
+        """Close an episode whose answer is recorded.
 
         Raises:
             ApiError: 410, the environment was lost before its final state was read.
         """
-        episode.closing = True
-        episode.answered = True
-        episode.actions += 1
-        episode.recorder.answer(text, data)
         await self._finish(episode, Outcome.ANSWERED, failure=None, message="")
         over = self._over[episode.id]
         if over.code != "already_answered":
             raise over
 
-    def malformed(self, episode: Episode) -> None:
-        """Count a request that is no MCP or no JSON; too many end this episode and no other."""
-        episode.malformed += 1
-        if episode.malformed > MALFORMED_LIMIT:
-            self._spawn(self._protocol_error(episode, f"more than {MALFORMED_LIMIT} malformed requests"))
-
-    def refused(self, episode: Episode) -> None:
-        """Count a request beyond a limit; too many end this episode and no other."""
-        episode.refused += 1
-        if episode.refused > REFUSED_LIMIT:
-            self._spawn(self._protocol_error(episode, f"more than {REFUSED_LIMIT} requests beyond its limits"))
-
-    async def _protocol_error(self, episode: Episode, what: str) -> None:
-        await self.end(
-            episode,
-            Outcome.FAILED,
-            failure=FailureCode.PROTOCOL_ERROR,
-            message=f"The agent sent {what} in this episode. See the episode API for what it accepts.",
-        )
+    def end_soon(self, episode: Episode, failure: FailureCode, message: str) -> None:
+        """End an episode from within one of its own requests, which is not to wait for that."""
+        self._spawn(self.end(episode, Outcome.FAILED, failure=failure, message=message))
 
     # Ends
 

@@ -34,6 +34,7 @@ class JobSetup(_Message):
     folder: Path = Field(description="where the trajectories are written")
     idle_seconds: float = Field(description="how long an agent may have no open episode while some are left")
     grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
+    call_seconds: float = Field(description="after which an unanswered tool call means that the environment hangs")
 
 
 class Begin(_Message):

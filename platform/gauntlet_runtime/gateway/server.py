@@ -12,10 +12,11 @@ from typing import Any, Final
 import uvicorn
 from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
+from gauntlet_runtime.gateway.http_protocol import AgentProtocol
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.messages import (
     COMMANDS,
@@ -88,7 +89,7 @@ class Listeners:
 
 
 def _protocol_factory(config: uvicorn.Config, state: ServerState) -> Any:
-    return lambda: H11Protocol(config=config, server_state=state, app_state={})
+    return lambda: AgentProtocol(config=config, server_state=state, app_state={})
 
 
 class GatewayServer:
@@ -115,8 +116,9 @@ class GatewayServer:
         if not isinstance(begin, Begin):
             raise RuntimeError("the first command must hand over the job")
         self._job = Job(_read_setup(begin.setup), self.notify)
-        door = ToolDoor(self._job)
-        self._api = EpisodeApi(self._job, door)
+        actions = Actions(self._job)
+        door = ToolDoor(actions)
+        self._api = EpisodeApi(self._job, actions, door)
         async with door.run():
             while True:
                 body, descriptors = await inbox.get()

@@ -25,11 +25,11 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
+from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.bodies import read_body, send_json
 from gauntlet_runtime.gateway.environment import visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
-from gauntlet_runtime.gateway.job import Job
 
 BODY_BYTES: Final = 4 << 20
 _EPISODE: Final = "gauntlet.episode"
@@ -42,8 +42,8 @@ _PLAIN_PARAMS: Final = frozenset({"name", "arguments", "_meta"})
 class ToolDoor:
     """``/episodes/{id}/mcp`` for every episode of a job."""
 
-    def __init__(self, job: Job) -> None:
-        self._job = job
+    def __init__(self, actions: Actions) -> None:
+        self._actions = actions
         self._server: Server[dict[str, Any]] = Server(
             "gauntlet", version="1", on_list_tools=self._list_tools, on_call_tool=self._call_tool
         )
@@ -64,17 +64,17 @@ class ToolDoor:
         try:
             body = await read_body(scope, receive, BODY_BYTES)
         except ApiError as error:
-            self._job.malformed(episode)
+            self._actions.malformed(episode)
             await send_json(send, error.status, {**_error(None, _INVALID_REQUEST, error.message), **error.body()})
             return
         try:
             request = pydantic_core.from_json(body, allow_inf_nan=False)
         except ValueError:
-            self._job.malformed(episode)
+            self._actions.malformed(episode)
             await send_json(send, 400, _error(None, _PARSE_ERROR, "The body is not valid JSON."))
             return
         if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
-            self._job.malformed(episode)
+            self._actions.malformed(episode)
             await send_json(
                 send, 400, _error(None, _INVALID_REQUEST, "The body must be one JSON-RPC 2.0 request or notification.")
             )
@@ -88,7 +88,7 @@ class ToolDoor:
     async def _answer_call(self, episode: Episode, request: dict[str, Any], modern: bool, send: Send) -> None:
         params = request["params"]
         try:
-            result = await self._job.call_tool(episode, params["name"], params.get("arguments") or {})
+            result = await self._actions.call_tool(episode, params["name"], params.get("arguments") or {})
         except ApiError as error:
             await send_json(send, error.status, {**_error(request["id"], _SERVER_ERROR, error.message), **error.body()})
             return
@@ -108,7 +108,7 @@ class ToolDoor:
 
         async def count(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] in (400, 406, 415):
-                self._job.malformed(episode)
+                self._actions.malformed(episode)
             await send(message)
 
         await self._manager.handle_request({**scope, _EPISODE: episode}, receive, count)
@@ -123,7 +123,7 @@ class ToolDoor:
     async def _call_tool(
         self, context: ServerRequestContext[dict[str, Any]], params: CallToolRequestParams
     ) -> CallToolResult:
-        result = await self._job.call_tool(_episode_of(context), params.name, params.arguments or {})
+        result = await self._actions.call_tool(_episode_of(context), params.name, params.arguments or {})
         return CallToolResult.model_validate(result, by_name=False)
 
 

@@ -114,3 +114,23 @@ def test_an_environment_without_enough_memory_is_named(room):
     )
     assert endings(outcome) == [("e0", "failed", FailureCode.ENVIRONMENT_ERROR)]
     assert outcome.episodes[0].outcome is Outcome.FAILED
+
+
+def test_an_environment_that_hangs_counts_as_dead(room, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.run_job.CALL_SECONDS", 0.5)
+    outcome = room.agent(
+        """
+first = next_episode()
+say(tool(first, "slow", seconds=1000)[1]["code"])
+second = next_episode()
+say(second["id"], answer(second)[0])
+"""
+    )
+    assert outcome.said == ["environment_lost", "e0.2", 200]
+    assert endings(outcome) == [("e0", "answered", None)]
+
+
+def test_what_a_lost_environment_printed_is_kept_for_the_organizer_and_not_for_the_agents_owner(room):
+    outcome = room.agent("ask('POST', '/episodes', {})", arguments=("--dead",))
+    assert "this environment never starts" in outcome.result.environment_log
+    assert "this environment never starts" not in outcome.result.log

@@ -134,3 +134,11 @@ def test_a_broken_side_file_is_a_fault(tmp_path, name, content, said):
     (tmp_path / name).write_text(content)
     with pytest.raises(ProgramFault, match=said):
         read_outputs(tmp_path)
+
+
+def test_nul_in_a_scenarios_detail_becomes_a_replacement_character(tmp_path):
+    (tmp_path / "scores.json").write_text('{"a": 1}')
+    detail = {"quoted": "a\0b", "escaped": "\\u0000"}
+    row = {"scenario": "1", "trial": 1, "scores": {"a": 1}, "detail": detail}
+    (tmp_path / "scenarios.jsonl").write_text(json.dumps(row))
+    assert read_outputs(tmp_path).scenarios[0]["detail"] == {"quoted": "a\ufffdb", "escaped": "\\u0000"}

@@ -1,0 +1,60 @@
+"""uvicorn's HTTP/1.1 protocol, with each answer in one write."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+
+class JoinedWrites(asyncio.Transport):
+    """A transport that sends what was written during one step of the event loop at once.
+
+    uvicorn writes the head of an answer and its body apart. As two packets they wake an agent's client twice, and each
+    wake-up of a busy machine's process costs more than everything else that the gateway does for a call.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__()
+        self._transport = transport
+        self._pending = bytearray()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not data:
+            return
+        if not self._pending:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._pending += data
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._transport.write(bytes(self._pending))
+            self._pending.clear()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def abort(self) -> None:
+        self._pending.clear()
+        self._transport.abort()
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._transport.resume_reading()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._transport.get_extra_info(name, default)
+
+
+class AgentProtocol(H11Protocol):
+    """One connection of an agent."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(JoinedWrites(transport))

@@ -16,7 +16,8 @@ from gauntlet.competitions.bundle.findings import Findings
 
 ZONE = ZoneInfo("UTC")
 ZONES = st.sampled_from(sorted(available_timezones())).map(ZoneInfo)
-MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(lambda d: d.replace(microsecond=0))
+_FIRST, _LAST = datetime(1990, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 -- hypothesis wants them naive
+MOMENTS = st.datetimes(_FIRST, _LAST).map(lambda moment: moment.replace(microsecond=0))
 OFFSETS = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from gauntlet.competitions.access import access_competition_as_visitor, is_organizer
+from gauntlet.competitions.errors import PhaseNotFound
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.competitions.selectors import competition_detail, current_phase, phase_state
 
@@ -39,6 +40,17 @@ class CompetitionPage:
     participants: int
     is_organizer: bool
     now: datetime
+
+    def phase_at(self, index: int) -> Phase:
+        """The phase of this index.
+
+        Raises:
+            PhaseNotFound
+        """
+        for line in self.phases:
+            if line.phase.index == index:
+                return line.phase
+        raise PhaseNotFound("The competition has no such phase.")
 
     def context(self, tab: str, **more: Any) -> dict[str, Any]:
         """The template's context for one of the tabs."""

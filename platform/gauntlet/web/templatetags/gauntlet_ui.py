@@ -67,7 +67,7 @@ def chip(state: str, owner: str = "") -> SafeString:
 def when(moment: datetime | None, form: str = "minute") -> SafeString:
     """A moment in UTC: by ``day``, ``minute`` or ``second``, or the ``clock`` alone."""
     if moment is None:
-        return format_html("–")
+        return mark_safe("–")
     moment = moment.astimezone(timezone.get_fixed_timezone(0))
     day = f"{moment.day} {moment:%b %Y}"
     text = {
@@ -88,7 +88,7 @@ def until(moment: datetime, prefix: str = "in", reload: bool = False) -> SafeStr
     return format_html(
         '<time class="count" data-until="{}"{} datetime="{}">{}</time>',
         prefix,
-        format_html(" data-reload") if reload else "",
+        mark_safe(" data-reload") if reload else "",
         moment.astimezone(timezone.get_fixed_timezone(0)).isoformat(timespec="seconds"),
         text,
     )
@@ -125,9 +125,17 @@ def size(count: int | None) -> str:
 
 @register.filter
 def demote(html: str) -> SafeString:
-    """Sanitised HTML with its headings two levels lower, since it stands below the page's own two."""
-    lower = re.sub(r"(</?h)([1-6])", lambda found: f"{found[1]}{min(int(found[2]) + 2, 6)}", html)
-    return mark_safe(lower)  # noqa: S308 -- sanitised when it was stored
+    """Sanitised HTML with headings that go on from the page's own two levels, without a gap, whatever it began with."""
+    top = min((int(level) for level in re.findall(r"<h([1-6])", html)), default=1)
+    now = 2
+
+    def lower(found: re.Match[str]) -> str:
+        nonlocal now
+        if found[1] == "<h":
+            now = min(int(found[2]) - top + 3, now + 1, 6)
+        return f"{found[1]}{now}"
+
+    return mark_safe(re.sub(r"(</?h)([1-6])", lower, html))  # noqa: S308 -- sanitised when it was stored
 
 
 @register.filter
@@ -210,7 +218,7 @@ def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
 def bar(cell: Any, low: float, high: float) -> SafeString:
     """A value and its interval on the scale of the whole board, as one short path in pixels."""
     if cell is None or high <= low:
-        return format_html("")
+        return mark_safe("")
 
     def place(value: float) -> int:
         return round(min(max((value - low) / (high - low), 0.0), 1.0) * BAR_WIDTH)

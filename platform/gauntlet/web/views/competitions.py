@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from gauntlet.competitions.access import access_competition_as_visitor, access_phase
+from gauntlet.competitions.access import access_competition_as_visitor
 from gauntlet.competitions.errors import TermsNotAccepted
 from gauntlet.competitions.models import Leaderboard, Phase
 from gauntlet.competitions.rendering import render as render_markdown
@@ -72,7 +72,7 @@ def join_competition(request: HttpRequest, slug: str) -> HttpResponse:
 def leaderboard(request: HttpRequest, slug: str, index: int | None = None) -> HttpResponse:
     """The board of a phase: by default of the phase that is on."""
     page = open_page(request, slug)
-    phase = page.phase if index is None else access_phase(page.competition, index)
+    phase = page.phase if index is None else page.phase_at(index)
     context = page.context("leaderboard", shown_phase=phase, board=None, no_board="It has no phase yet.")
     if phase is not None:
         try:

@@ -10,6 +10,8 @@ import pytest
 
 from gauntlet_scoring.rouge import rouge_f1
 
+pytestmark = pytest.mark.timeout(1800)  # the first test may have to install torch
+
 # What the library says when nothing of ours stands between: its own batch size, its own imports, all pairs at once.
 LIBRARY = """
 import json, sys

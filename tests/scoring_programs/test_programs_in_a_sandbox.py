@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(1800)  # the first test may have to install torch
+
 PROGRAMS = Path(__file__).resolve().parents[2] / "scoring_programs"
 
 

@@ -116,10 +116,11 @@ class RunJob:
         refused = self._find_packages()
         if refused is not None:
             return RunResult(episodes=[], failure=refused.failure, log=refused.log, provenance=provenance)
+        environment = self._environment_folders()
         self._gateway = self._pool.spawn()
         reader = threading.Thread(target=self._read_notices, name=f"{self._label}-gateway", daemon=True)
         reader.start()
-        self._environments = self._make_environments()
+        self._environments = self._make_environments(*environment)
         try:
             self._begin()
             self._start_agent()
@@ -162,13 +163,19 @@ class RunJob:
             self._packages = installed
         return None
 
-    def _make_environments(self) -> Environments:
+    def _environment_folders(self) -> tuple[Path, Path | None]:
         environment = self._spec.environment
+        return (
+            self._files.folder(environment.program),
+            self._files.folder(environment.data) if environment.data is not None else None,
+        )
+
+    def _make_environments(self, program: Path, data: Path | None) -> Environments:
         return Environments(
-            environment,
+            self._spec.environment,
             sandbox=self._sandbox,
-            program=self._files.folder(environment.program),
-            data=self._files.folder(environment.data) if environment.data else None,
+            program=program,
+            data=data,
             owner=self._owner,
             label=self._label,
             gateway=self._gateway,

@@ -19,9 +19,10 @@ from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.tool_door import ToolDoor, episode_error
 from gauntlet_scoring.trajectory import PlanStep
 
-TEXT_BYTES: Final = 64 << 10  # a message or a note
+MESSAGE_BYTES: Final = 64 << 10
+NOTE_BYTES: Final = 16 << 10
 PLAN_BYTES: Final = 256 << 10
-CONCURRENT_REQUESTS: Final = 256
+CONCURRENT_REQUESTS: Final = 64  # with the limits of bodies, what an agent can make its gateway hold
 KEY_LENGTH: Final = 200
 KEYS: Final = 10_000
 
@@ -112,7 +113,7 @@ class EpisodeApi:
         await self._door(episode, scope, receive, send)
 
     async def _open(self, generation: int, scope: Scope, receive: Receive, send: Send) -> None:
-        await read_body(scope, receive, TEXT_BYTES)
+        await read_body(scope, receive, NOTE_BYTES)
         key = next((v.decode("latin-1") for k, v in scope["headers"] if k == b"idempotency-key"), None)
         if key is None:
             opened = await self._open_now(generation)
@@ -149,7 +150,8 @@ class EpisodeApi:
             plan = await self._body(episode, PlanBody, PLAN_BYTES, scope, receive)
             _check_dependencies(plan)
         else:
-            words = await self._body(episode, TextBody, TEXT_BYTES, scope, receive)
+            limit = MESSAGE_BYTES if what == "messages" else NOTE_BYTES
+            words = await self._body(episode, TextBody, limit, scope, receive)
         try:
             if what == "messages":
                 answer = await self._actions.say(episode, words.text)

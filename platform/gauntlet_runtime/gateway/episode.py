@@ -15,8 +15,8 @@ from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.recorder import Recorder
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
 
-NOTES_LIMIT: Final = 1000
-PLANS_LIMIT: Final = 100
+NOTES_LIMIT: Final = 500
+PLANS_LIMIT: Final = 50
 
 
 class Episode:

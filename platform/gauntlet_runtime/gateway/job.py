@@ -72,6 +72,7 @@ class Job:
         self._opened = 0
         self._asked = False
         self._overdue = False
+        self._trials: dict[str, int] = {}  # which trial of a scenario, by its key, this sandbox was given
         self._records = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spawn(self._watch_idleness())
@@ -93,6 +94,7 @@ class Job:
         self._opened = 0
         self._asked = False
         self._overdue = False
+        self._trials.clear()
 
     async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
         """End what that sandbox left open, and tell when done."""
@@ -206,7 +208,7 @@ class Job:
             )
         self._opening += 1
         try:
-            while self._queue:
+            while self._next_waiting() is not None:
                 slot = await self._take_slot()
                 if slot is None:
                     return None
@@ -215,6 +217,14 @@ class Job:
                     return episode
         finally:
             self._opening -= 1
+        self._overdue = True  # whatever is left is for another sandbox: this one is to leave
+        return None
+
+    def _next_waiting(self) -> Waiting | None:
+        """The next episode that this sandbox may have: no two trials of one scenario share a sandbox."""
+        for waiting in self._queue:
+            if self._trials.get(waiting.spec.key, waiting.spec.trial) == waiting.spec.trial:
+                return waiting
         return None
 
     async def _take_slot(self) -> Slot | None:
@@ -228,11 +238,11 @@ class Job:
 
     async def _begin(self, slot: Slot, generation: int) -> Episode | None:
         """Put the next episode into this environment; None where that did not work and another try may."""
-        link = slot.link
-        if link is None or not self._queue:
+        link, waiting = slot.link, self._next_waiting()
+        if link is None or waiting is None:
             slot.taken = False
             return None
-        waiting = self._queue.popleft()
+        self._queue.remove(waiting)
         try:
             await link.reset(key=waiting.spec.key, seed=waiting.spec.seed)
             tools = [str(tool["name"]) for tool in visible(await link.tools())]
@@ -283,6 +293,7 @@ class Job:
             scenario=spec.scenario, trial=spec.trial, seed=spec.seed, text=spec.text, show=spec.show, tools=tools
         )
         slot.episode = episode
+        self._trials[spec.key] = spec.trial
         self._open[episode.id] = episode
         self._opened += 1
         self._overdue = False
@@ -354,7 +365,9 @@ class Job:
 
     async def _finish(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
         seconds = episode.clock.used
-        state, broken = await self._final_state(episode)
+        # Calls that an agent left running when it answered are its own affair: they may take as long as calls may.
+        patience = self._setup.call_seconds if outcome is Outcome.ANSWERED else DRAIN_SECONDS
+        state, broken = await self._final_state(episode, patience)
         if broken is not None:
             await self._lose(self._slots[episode.slot], episode.link, broken)
             if outcome is Outcome.ANSWERED:  # the state is part of what is scored
@@ -381,9 +394,9 @@ class Job:
         answered = outcome is Outcome.ANSWERED
         self._leave(episode, answered_episode() if answered else closed_episode(message))
 
-    async def _final_state(self, episode: Episode) -> tuple[Any | None, str | None]:
+    async def _final_state(self, episode: Episode, patience: float) -> tuple[Any | None, str | None]:
         """What gauntlet_state says, and why the environment cannot go on, where it cannot."""
-        if not await episode.quiet(DRAIN_SECONDS):
+        if not await episode.quiet(patience):
             return None, "it was still busy when its episode ended"
         if self._slots[episode.slot].link is not episode.link and not episode.link.keeps_state():
             return None, None

@@ -12,7 +12,7 @@ import anyio
 import mcp_types
 from mcp.shared.message import SessionMessage
 
-LINE_BYTES: Final = 16 << 20  # longest message that an environment may send
+LINE_BYTES: Final = 8 << 20  # longest message that an environment may send
 
 _log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from gauntlet_runtime.gateway.environment import visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 
-BODY_BYTES: Final = 4 << 20
+BODY_BYTES: Final = 1 << 20
 _EPISODE: Final = "gauntlet.episode"
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600

@@ -169,3 +169,18 @@ answer(a)
         ("e1", "failed", FailureCode.AGENT_ERROR),
         ("e2", "answered", None),
     ]
+
+
+def test_two_trials_of_a_scenario_never_share_a_sandbox(room):
+    spec = room.spec("""
+while (e := next_episode()):
+    say(e["id"], os.path.exists("/tmp/mark"))
+    open("/tmp/mark", "w").close()
+    answer(e)
+""")
+    first = spec.episodes[0]
+    again = first.model_copy(update={"episode": "again", "trial": 2})
+    other = first.model_copy(update={"episode": "other", "key": "KEY-1", "scenario": "s1"})
+    outcome = room.run(spec.model_copy(update={"episodes": [first, again, other]}))
+    assert [episode.failure for episode in outcome.episodes] == [None, None, None]
+    assert outcome.said == ["e0", False, "other", True, "again", False]

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 AGENT = "name: My agent\ncommand: python agent.py\n"
 
 
-def zip_of(files: dict[str, str | bytes]) -> bytes:
-    """A zip with these files."""
+@pytest.fixture
+def zip_of() -> Callable[[dict[str, Any]], bytes]:
+    """Make a zip of files."""
+    return _zip_of
+
+
+def _zip_of(files: dict[str, str | bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -34,7 +39,7 @@ def agent_zip() -> Callable[..., bytes]:
     def make(**changes: str | bytes | None) -> bytes:
         files: dict[str, Any] = {"agent.yaml": AGENT, "agent.py": "print('agent')\n"}
         files |= {name.replace("__", "."): content for name, content in changes.items()}
-        return zip_of({name: content for name, content in files.items() if content is not None})
+        return _zip_of({name: content for name, content in files.items() if content is not None})
 
     return make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -140,10 +141,8 @@ def slow_count(monkeypatch: Any) -> threading.Barrier:
         count(*args, **kwargs)
         calls.number = getattr(calls, "number", 0) + 1
         if calls.number == 2:  # the count under the lock; the first is the early one
-            try:
+            with suppress(threading.BrokenBarrierError):  # the lock keeps the other one away
                 together.wait(timeout=1)
-            except threading.BrokenBarrierError:
-                pass  # the lock kept the other one away
 
     monkeypatch.setattr(services, "check_allowance", counted)
     return together

@@ -104,8 +104,9 @@ class Bubblewrap(Sandbox):
     def prepare(self, spec: SandboxSpec) -> Run:
         self.check()
         image = installed_image(spec.image, folder=self._images)
-        if self._root and not (image.rootfs / "usr/bin/setpriv").exists():
-            raise ImageUnavailable(f"image {spec.image} has no /usr/bin/setpriv (util-linux), which bubblewrap needs")
+        for program in ("sh", "setpriv"):
+            if not (image.rootfs / "usr/bin" / program).exists():
+                raise ImageUnavailable(f"image {spec.image} has no /usr/bin/{program}, which is needed to start in it")
         mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=self._root)
         run = new_run_name(spec.label)
         lease = uids.lease(self._uids, run=run) if self._root else None
@@ -132,7 +133,8 @@ class Bubblewrap(Sandbox):
                 self._hierarchy.make(run, spec.limits)
             plan = Plan(
                 arguments=self._arguments(spec, image, mounts),
-                program=[*(_become(uid) if self._root else ()), *spec.command],
+                become=_become(uid) if self._root else (),
+                program=spec.command,
                 seccomp=seccomp.bpf(seccomp.this_architecture()),
                 join=self._join(run, spec.limits),
                 counters=self._counters(run),

@@ -301,6 +301,8 @@ class DockerRun(SupervisedRun):
         """Read what the engine still has of the program's output; all writers are dead."""
         end = time.monotonic() + GRACE_SECONDS
         while self._stream is not None and time.monotonic() < end and self._cause is not Cause.OUTPUT_LIMIT:
+            if self._outgoing and self._cause is not Cause.EXITED:
+                break  # the caller does not read, and has not been promised more
             try:
                 self._turn(selector, at_most=0.05)
             except OSError:

@@ -7,19 +7,29 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, BinaryIO
+from pathlib import Path
 
 from gauntlet_runtime.sandbox.cgroups import Counters
+from gauntlet_runtime.sandbox.child import Child, spawn
 from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxUnavailable
 from gauntlet_runtime.sandbox.supervision import Setting
 
 _SECONDS = 30.0
 _OPEN_FILES = 65_536
+_POLL_SECONDS = 0.0005
+
+# bubblewrap's descriptors, by the numbers that it has them under.
+_ARGUMENTS, _SECCOMP, _INFO, _BLOCK, _GATE = 3, 4, 5, 6, 7
+
+# The program waits twice. bubblewrap itself is held (--block-fd) until its first process is under the limits; but when
+# the worker dies meanwhile, it takes the closed pipe for the word to go on, and is not bound yet to die with its
+# parent. So the word to start is waited for inside, where a closed pipe means the end.
+_WAIT_AT_THE_GATE = f'read -r go <&{_GATE} || exit 125; exec {_GATE}<&-; exec "$@"'
+_GATEKEEPER = "sh"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +37,7 @@ class Plan:
     """What bubblewrap is started with."""
 
     arguments: Sequence[str]  # its own, without descriptors
+    become: Sequence[str]  # the command that changes to the sandbox's uid
     program: Sequence[str]
     seccomp: bytes
     join: Callable[[int], None]  # puts a process under the limits
@@ -38,15 +49,15 @@ class Plan:
 class Held:
     """A sandbox whose program waits at the gate."""
 
-    process: subprocess.Popen[bytes]  # bubblewrap on the host
+    process: Child  # bubblewrap on the host
     anchor: Anchor
-    gate: int | None  # one byte opens it
+    gate: int | None  # a line opens it
 
     def open_gate(self) -> None:
         """Let the program run."""
         if self.gate is not None:
             with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its supervisor sees
-                os.write(self.gate, b"x")
+                os.write(self.gate, b"go\n")
         self.close_gate()
 
     def close_gate(self) -> None:
@@ -77,60 +88,66 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
         SandboxError: bubblewrap could not set the sandbox up.
     """
     gate_read, gate = os.pipe2(os.O_CLOEXEC)
+    block_read, block = os.pipe2(os.O_CLOEXEC)
     info_read, info_write = os.pipe2(os.O_CLOEXEC)
     process = None
     try:
         try:
-            process = _spawn(plan, setting.owner, stdin=stdin, gate=gate_read, info=info_write)
+            given = {_INFO: info_write, _BLOCK: block_read, _GATE: gate_read}
+            process = _spawn(plan, setting.owner, stdin=stdin, given=given)
         finally:
-            os.close(gate_read)
-            os.close(info_write)
-        with os.fdopen(info_read, "rb") as info:
-            init = _read_init(info, process)
-        return Held(process=process, anchor=_hold(plan, setting, process, init), gate=gate)
+            for descriptor in (gate_read, block_read, info_write):
+                os.close(descriptor)
+        anchor = _hold(plan, setting, process, _read_init(info_read, process))
     except BaseException:
-        os.close(gate)
+        for descriptor in (gate, block):
+            os.close(descriptor)
         if process is not None:
             discard(process)
         raise
+    finally:
+        os.close(info_read)
+    os.close(block)  # which lets bubblewrap go on, up to the gate
+    held = Held(process=process, anchor=anchor, gate=gate)
+    try:
+        _wait_for_gatekeeper(process, anchor.init)
+    except BaseException:
+        held.close_gate()
+        anchor.close()
+        discard(process)
+        raise
+    return held
 
 
-def discard(process: subprocess.Popen[bytes]) -> None:
+def discard(process: Child) -> None:
     """Kill bubblewrap, and with it everything in the sandbox."""
     process.kill()
     process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
+    process.close_streams()
 
 
-def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, gate: int, info: int) -> subprocess.Popen[bytes]:
+def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, given: Mapping[int, int]) -> Child:
     with contextlib.ExitStack() as stack:
         # Through descriptors, not on the command line: every user of the host can read that, and the program's
         # environment is among the arguments. bubblewrap's own environment is empty, so that none of the program's
         # variables (LD_PRELOAD) reaches the part of it that runs outside.
-        arguments = stack.enter_context(_file_of(b"".join(os.fsencode(word) + b"\0" for word in plan.arguments)))
-        seccomp = stack.enter_context(_file_of(plan.seccomp))
-        source: IO[bytes] | int = subprocess.PIPE
-        if stdin is not None:
-            source = stack.enter_context(_file_of(stdin)) if stdin else subprocess.DEVNULL
-        descriptors = {
-            "--args": arguments.fileno(),
-            "--seccomp": seccomp.fileno(),
-            "--info-fd": info,
-            "--block-fd": gate,
+        arguments = b"".join(os.fsencode(word) + b"\0" for word in plan.arguments)
+        files = {
+            _ARGUMENTS: stack.enter_context(_file_of(arguments)),
+            _SECCOMP: stack.enter_context(_file_of(plan.seccomp)),
         }
-        options = [word for name, number in descriptors.items() for word in (name, str(number))]
-        process = subprocess.Popen(
-            [bubblewrap(), *options, "--", *plan.program],
-            stdin=source,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            env={},
-            cwd="/",
-            pass_fds=tuple(descriptors.values()),
+        pipes = [1, 2]
+        if stdin is None:
+            pipes.append(0)
+        elif stdin:
+            files[0] = stack.enter_context(_file_of(stdin))
+        else:
+            files[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            stack.callback(os.close, files[0])
+        options = ["--args", _ARGUMENTS, "--seccomp", _SECCOMP, "--info-fd", _INFO, "--block-fd", _BLOCK, "--"]
+        command = [*plan.become, _GATEKEEPER, "-c", _WAIT_AT_THE_GATE, "gate", *plan.program]
+        process = spawn(
+            bubblewrap(), [*(str(word) for word in options), *command], given={**files, **given}, pipes=pipes
         )
     if owner is not None:
         # The program may open its streams once more by name (/dev/stderr), which asks for the pipe's owner.
@@ -141,27 +158,32 @@ def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, gate: int, inf
 
 
 @contextlib.contextmanager
-def _file_of(content: bytes) -> Iterator[BinaryIO]:
-    with os.fdopen(os.memfd_create("sandbox", os.MFD_CLOEXEC), "w+b", buffering=0) as file:
-        file.write(content)
-        file.seek(0)
-        yield file
+def _file_of(content: bytes) -> Iterator[int]:
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _read_init(info: BinaryIO, process: subprocess.Popen[bytes]) -> int:
-    text = info.read()
+def _read_init(info: int, process: Child) -> int:
+    with os.fdopen(info, "rb", closefd=False) as file:
+        text = file.read()
     if not text:
         raise SandboxError(f"bubblewrap failed: {_last_words(process)}")
     return int(json.loads(text)["child-pid"])
 
 
-def _last_words(process: subprocess.Popen[bytes]) -> str:
+def _last_words(process: Child) -> str:
     process.kill()
     said = process.stderr.read(4096) if process.stderr is not None else b""
-    return said.decode(errors="replace").strip() or f"it said nothing (exit code {process.wait()})"
+    return (said or b"").decode(errors="replace").strip() or f"it said nothing (status {process.wait()})"
 
 
-def _hold(plan: Plan, setting: Setting, process: subprocess.Popen[bytes], init: int) -> Anchor:
+def _hold(plan: Plan, setting: Setting, process: Child, init: int) -> Anchor:
     anchor = Anchor(init=init, init_handle=os.pidfd_open(init))
     try:
         plan.join(init)
@@ -179,7 +201,7 @@ def _hold(plan: Plan, setting: Setting, process: subprocess.Popen[bytes], init: 
     return anchor
 
 
-def _wait_for_root(process: subprocess.Popen[bytes], init: int) -> None:
+def _wait_for_root(process: Child, init: int) -> None:
     """Wait until the sandbox's root is in place: the last thing bubblewrap does to it is to make it read-only.
 
     Before that the process's root is the host's, then a writable scratch one.
@@ -200,4 +222,21 @@ def _wait_for_root(process: subprocess.Popen[bytes], init: int) -> None:
             raise SandboxError(f"bubblewrap failed: {_last_words(process)}")
         if time.monotonic() > end:
             raise SandboxError(f"bubblewrap did not get ready: {_last_words(process)}")
-        time.sleep(0.0005)
+        time.sleep(_POLL_SECONDS)
+
+
+def _wait_for_gatekeeper(process: Child, init: int) -> None:
+    """Wait until nothing but the word to start is missing, so that what goes wrong before is not the program's."""
+    end = time.monotonic() + _SECONDS
+    while True:
+        try:
+            for child in Path(f"/proc/{init}/task/{init}/children").read_text(encoding="ascii").split():
+                if Path(f"/proc/{child}/comm").read_text(encoding="utf-8").strip() == _GATEKEEPER:
+                    return
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it ended, which is seen below
+        if process.poll() is not None:
+            raise SandboxError(f"bubblewrap failed: {_last_words(process)}")
+        if time.monotonic() > end:
+            raise SandboxError(f"the sandbox did not get ready: {_last_words(process)}")
+        time.sleep(_POLL_SECONDS)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,6 @@ import docker
 import pytest
 
 from gauntlet_runtime.sandbox import open_sandbox, this_process
-from gauntlet_runtime.sandbox.docker import LABEL
 from gauntlet_runtime.sandbox.interface import Run, Sandbox, SandboxSpec, Verdict
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -98,6 +98,12 @@ def state_folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
+@pytest.fixture
+def label() -> str:
+    """What runs of this test are called, and no others'."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
 @pytest.fixture(params=["bubblewrap", "docker"])
 def sandbox(request: pytest.FixtureRequest, images_folder: Path, state_folder: Path) -> Sandbox:
     """One of the two backends, ready."""
@@ -107,13 +113,13 @@ def sandbox(request: pytest.FixtureRequest, images_folder: Path, state_folder: P
 
 
 @pytest.fixture
-def prepare(sandbox: Sandbox) -> Iterator[Callable[..., Run]]:
+def prepare(sandbox: Sandbox, label: str) -> Iterator[Callable[..., Run]]:
     """Prepare a program: a command, or Python source. What is left is closed at the end of the test."""
     with contextlib.ExitStack() as stack:
 
         def prepare_one(program: str | Sequence[str], **fields: Any) -> Run:
             command = ["python", "-c", program] if isinstance(program, str) else program
-            fields = {"image": IMAGE, "label": "test", "owner": this_process(), **fields}
+            fields = {"image": IMAGE, "label": label, "owner": this_process(), **fields}
             return stack.enter_context(sandbox.prepare(SandboxSpec(command=command, **fields)))
 
         yield prepare_one
@@ -134,7 +140,7 @@ def execute(prepare: Callable[..., Run]) -> Callable[..., Finished]:
 
 
 @pytest.fixture
-def destroy(sandbox: Sandbox) -> Callable[[Run], None]:
+def destroy(sandbox: Sandbox, state_folder: Path) -> Callable[[Run], None]:
     """Take a sandbox away under its worker, as an operator or a failing host would."""
 
     def destroy_bubblewrap(run: Run) -> None:
@@ -143,24 +149,23 @@ def destroy(sandbox: Sandbox) -> Callable[[Run], None]:
 
     def destroy_container(run: Run) -> None:
         with contextlib.closing(docker.from_env()) as client:
-            for container in client.containers.list(filters={"label": LABEL}):
-                if f"{run.uid}" in str(container.attrs["HostConfig"]["Tmpfs"]):
-                    container.remove(force=True)
+            for container in client.containers.list(filters={"label": f"org.gauntlet.state={state_folder}"}):
+                container.remove(force=True)
 
     return destroy_container if sandbox.name == "docker" else destroy_bubblewrap
 
 
 @pytest.fixture
-def remains(sandbox: Sandbox, state_folder: Path) -> Callable[[], list[str]]:
+def remains(sandbox: Sandbox, state_folder: Path, label: str) -> Callable[[], list[str]]:
     """What runs left on the host: records, control groups, containers."""
 
     def look() -> list[str]:
         found = [str(path) for folder in state_folder.glob("*runs") for path in folder.iterdir()]
-        found += [str(path) for path in Path("/sys/fs/cgroup").glob("**/gauntlet/test-*")]
+        found += [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/gauntlet/{label}*")]
         if sandbox.name == "docker":
             with contextlib.closing(docker.from_env()) as client:
-                label = {"label": f"org.gauntlet.state={state_folder}"}
-                found += [one.id for one in client.containers.list(all=True, filters=label)]
+                ours = {"label": f"org.gauntlet.state={state_folder}"}
+                found += [one.id for one in client.containers.list(all=True, filters=ours)]
         return found
 
     return look

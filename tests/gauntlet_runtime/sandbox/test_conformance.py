@@ -92,6 +92,11 @@ def test_streams_can_be_opened_once_more_by_name(execute):
     assert (finished.stdout, finished.stderr) == ("out\n", "err\n")
 
 
+def test_no_descriptor_but_the_standard_streams_is_inherited(execute):
+    finished = execute("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
+    assert finished.stdout == "[0, 1, 2, 3]\n"  # 3 is the folder that is being listed
+
+
 def test_arguments_are_not_a_shells(execute):
     assert execute(["printf", "%s", "$(id) `id` ; id"]).stdout == "$(id) `id` ; id"
 
@@ -349,8 +354,14 @@ def test_the_verdict_stays_the_same(execute):
 def test_the_log_can_be_read_while_the_program_runs(prepare, eventually):
     run = prepare("import time; print('so far', flush=True); time.sleep(600)")
     run.start()
-    assert eventually(lambda: run.log_tail("stdout")) == b"so far\n"
+    eventually(lambda: run.log_tail("stdout") == b"so far\n")
     assert run.log_tail("stdout", 4) == b"far\n"
+
+
+def test_a_prepared_program_does_nothing_yet(prepare, tmp_path):
+    run = prepare("print('ran')", mounts=[Mount(target="/app/output", writable=True)])
+    assert run.wait(0.5) is None
+    assert run.log_tail("stdout") == b""
 
 
 def test_an_unknown_image_is_named_with_the_way_to_make_it(prepare, remains):
@@ -385,8 +396,8 @@ def test_says_what_this_host_enforces(sandbox: Sandbox):
     assert set(enforced.values()) == {Enforcement.ENFORCED}
 
 
-def test_a_closed_run_leaves_nothing(sandbox: Sandbox, remains: Callable[[], list[str]]):
-    spec = SandboxSpec(image="gauntlet/agent", command=["sleep", "600"], label="test", owner=this_process())
+def test_a_closed_run_leaves_nothing(sandbox: Sandbox, remains: Callable[[], list[str]], label: str):
+    spec = SandboxSpec(image="gauntlet/agent", command=["sleep", "600"], label=label, owner=this_process())
     run = sandbox.prepare(spec)
     run.start()
     assert remains() != []
@@ -397,8 +408,8 @@ def test_a_closed_run_leaves_nothing(sandbox: Sandbox, remains: Callable[[], lis
         run.start()
 
 
-def test_a_run_that_was_never_started_leaves_nothing(sandbox: Sandbox, remains: Callable[[], list[str]]):
-    spec = SandboxSpec(image="gauntlet/agent", command=["true"], label="test", owner=this_process())
+def test_a_run_that_was_never_started_leaves_nothing(sandbox: Sandbox, remains: Callable[[], list[str]], label: str):
+    spec = SandboxSpec(image="gauntlet/agent", command=["true"], label=label, owner=this_process())
     with sandbox.prepare(spec) as run:
         assert remains() != []
         assert run.wait(0) is None

@@ -113,10 +113,8 @@ def test_only_its_own_processes_are_seen(execute):
 
 
 def test_signals_do_not_leave_the_sandbox(execute):
-    finished = execute(
-        ["python", "-c", "import os, sys\ntry: os.kill(int(sys.argv[1]), 0)\nexcept OSError as e: print(e.errno)"]
-        + [str(os.getpid() + 100_000)]
-    )
+    program = "import os, sys\ntry: os.kill(int(sys.argv[1]), 0)\nexcept OSError as e: print(e.errno)"
+    finished = execute(["python", "-c", program, str(os.getpid())])
     assert finished.stdout == f"{errno.ESRCH}\n"
 
 
@@ -216,7 +214,7 @@ def test_links_in_the_output_are_not_followed(execute, tmp_path):
 
 def test_what_is_no_file_is_skipped_and_named(execute, tmp_path):
     finished = execute(
-        "import os, socket; os.mkfifo('pipe'); socket.socket(socket.AF_UNIX).bind('door'); open('real', 'w').write('x')",
+        "import os, socket\nos.mkfifo('pipe')\nsocket.socket(socket.AF_UNIX).bind('door')\nopen('real', 'w').close()",
         mounts=[Mount(target="/app/output", writable=True)],
         working_directory="/app/output",
     )
@@ -280,7 +278,7 @@ from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_runtime.sandbox.interface import SandboxSpec
 sandbox = open_sandbox(sys.argv[1], state=Path(sys.argv[2]), images=Path(sys.argv[3]))
 program = "import os, time; os.fork() or os.setsid(); time.sleep(600)"
-run = sandbox.prepare(SandboxSpec(image="gauntlet/agent", command=["python", "-c", program], label="test-orphan",
+run = sandbox.prepare(SandboxSpec(image="gauntlet/agent", command=["python", "-c", program], label=sys.argv[5],
                                   owner=this_process()))
 if sys.argv[4] == "started":
     run.start()
@@ -291,9 +289,9 @@ run.wait()
 
 @pytest.mark.parametrize("stage", ["prepared", "started"])
 def test_a_dead_worker_leaves_no_process_and_the_rest_is_reaped(
-    sandbox, images_folder, state_folder, remains, eventually, processes_with_uid, stage
+    sandbox, images_folder, state_folder, remains, eventually, processes_with_uid, label, stage
 ):
-    command = [sys.executable, "-c", WORKER, sandbox.name, str(state_folder), str(images_folder), stage]
+    command = [sys.executable, "-c", WORKER, sandbox.name, str(state_folder), str(images_folder), stage, label]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
         assert worker.stdout is not None
         uid, owner = worker.stdout.readline().split()
@@ -305,7 +303,7 @@ def test_a_dead_worker_leaves_no_process_and_the_rest_is_reaped(
     eventually(lambda: not processes_with_uid(int(uid)))
     assert not is_alive(owner)
     assert remains() != []
-    assert sandbox.reap(is_alive) == ["test-orphan"]
+    assert sandbox.reap(is_alive) == [label]
     assert remains() == []
     assert sandbox.reap(is_alive) == []
 

@@ -173,9 +173,7 @@ def test_a_private_copy_leaves_the_full_room_for_output(execute, tmp_path):
 
 
 def test_scratch_counts_as_memory_where_it_exceeds_the_limit(execute):
-    verdict = execute(
-        ["python", "-c", FILL, "/tmp/big"], limits=Limits(scratch=128 * MIB, memory=48 * MIB)
-    ).verdict
+    verdict = execute(["python", "-c", FILL, "/tmp/big"], limits=Limits(scratch=128 * MIB, memory=48 * MIB)).verdict
     assert verdict.cause is Cause.MEMORY_LIMIT
 
 

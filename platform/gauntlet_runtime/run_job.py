@@ -29,10 +29,11 @@ from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
 from gauntlet_runtime.gateway.recorder import close_unfinished, pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
+from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, sandbox_limits
 from gauntlet_scoring.failures import FailureCode
-from gauntlet_scoring.trajectory import SCHEMA_VERSION, Outcome
+from gauntlet_scoring.trajectory import Outcome
 
 PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
 CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered means that the environment hangs
@@ -111,7 +112,7 @@ class RunJob:
 
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
-        provenance = self._provenance()
+        provenance = run_provenance(self._spec, self._sandbox)
         self._program = self._files.folder(self._spec.agent.bundle)
         refused = self._find_packages()
         if refused is not None:
@@ -398,23 +399,3 @@ class RunJob:
     def _close_records(self) -> None:
         for folder in sorted((self._folder / "records").glob("*")):
             close_unfinished(folder, message="The platform's gateway ended during this episode; it is run again.")
-
-    def _provenance(self) -> dict[str, str]:
-        spec = self._spec
-        found = {
-            "sandbox": self._sandbox.name,
-            "image.agent": self._sandbox.image_digest(spec.agent.image),
-            "image.environment": self._sandbox.image_digest(spec.environment.image),
-            "agent": spec.agent.bundle.digest,
-            "environment": spec.environment.program.digest,
-            "trajectory_schema": str(SCHEMA_VERSION),
-            "limits.episode": spec.episode_limits.model_dump_json(),
-            "limits.agent": spec.agent_limits.model_dump_json(),
-            "limits.environment": spec.environment.limits.model_dump_json(),
-            "seeds": ",".join(str(episode.seed) for episode in spec.episodes),
-        }
-        if spec.agent.packages is not None:
-            found["agent.packages"] = spec.agent.packages.digest
-        if spec.environment.data is not None:
-            found["environment.data"] = spec.environment.data.digest
-        return found

@@ -84,6 +84,7 @@ def ensure(home: Home, passwords: Secrets) -> None:
     Raises:
         ServiceError: the server cannot be started, or does not know its own password any more.
     """
+    _remove_drafts(home)
     if not (home.postgres / "PG_VERSION").exists():
         _initialise(home, passwords)
     if not _wait_for_live(home, passwords):
@@ -178,9 +179,6 @@ def _quoted(folder: Path) -> str:
 
 def _initialise(home: Home, passwords: Secrets) -> None:
     """Make the data folder under another name and rename it: an interruption leaves nothing that looks finished."""
-    for leftover in home.base.glob("initdb-*"):
-        processes.end(leftover, signal.SIGKILL)
-        shutil.rmtree(leftover)
     draft = Path(tempfile.mkdtemp(prefix="initdb-", dir=home.base))
     # initdb wants an account with a name, and ours is a bare number: it runs as `nobody`, in a folder that is handed
     # over afterwards.
@@ -214,6 +212,13 @@ def _initialise(home: Home, passwords: Secrets) -> None:
     home.postgres.rmdir()
     data.rename(home.postgres)
     shutil.rmtree(draft)
+
+
+def _remove_drafts(home: Home) -> None:
+    """Remove what starts that were killed half way left, with whatever of them still runs: it holds a password."""
+    for leftover in home.base.glob("initdb-*"):
+        processes.end(leftover, signal.SIGKILL)
+        shutil.rmtree(leftover)
 
 
 def _hand_over(folder: Path, uid: int) -> None:

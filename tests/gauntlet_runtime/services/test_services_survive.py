@@ -110,9 +110,7 @@ def test_the_servers_outlive_a_killed_starter(var: Path, kill: Kill, python: Sta
     assert services.status(var) == before
 
 
-@pytest.mark.parametrize(
-    "sign", ["services/initdb-*", "services/postgres/PG_VERSION", "services/sockets/.s.PGSQL.5432"]
-)
+@pytest.mark.parametrize("sign", ["initdb-*", "postgres/PG_VERSION", "sockets/.s.PGSQL.5432"])
 def test_a_start_that_was_killed_half_way_is_finished_by_the_next(
     var: Path, sign: str, *, kill: Kill, python: Start, wait_until: Wait
 ) -> None:

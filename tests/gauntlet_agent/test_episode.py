@@ -132,6 +132,7 @@ def test_a_forked_child_has_connections_of_its_own(within: Any, episodes: Any) -
     within(fork_and_call)
     assert [name for _, name, _ in episodes.calls] == ["names", "count", "names"]
     assert episodes.bodies("/notes") == [{"text": "from the parent"}, {"text": "from the child"}]
+    assert len(episodes.connections) >= 2
 
 
 def test_a_plan_may_be_given_as_dicts_pairs_or_text(within: Any, episodes: Any) -> None:

@@ -23,6 +23,7 @@ from docker.errors import DockerException
 from gauntlet_runtime.sandbox.cgroups import Counters
 from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.interface import Cause, SandboxError, SandboxGone, SandboxSpec, Verdict
+from gauntlet_runtime.sandbox.processes import is_dying
 from gauntlet_runtime.sandbox.supervision import CHUNK, GRACE_SECONDS, Setting, SupervisedRun
 from gauntlet_runtime.sandbox.verdicts import SIGNAL_BASE
 
@@ -55,6 +56,7 @@ class DockerRun(SupervisedRun):
         self._program_handle: int | None = None
         self._counters: Callable[[], Counters] = Counters
         self._stream: socket.socket | None = None
+        self._alone = False  # the program runs on with its streams closed
         self._received = bytearray()
         self._stdin_left = memoryview(spec.stdin)
         self._inner: dict[str, int] = {}  # our ends of the caller's pipes
@@ -122,6 +124,7 @@ class DockerRun(SupervisedRun):
                     selector.register(self._program_handle, selectors.EVENT_READ, lambda: None)
                     while not _has_ended(self._program_handle):
                         self._turn(selector)
+                        self._look_after_engine()
                     selector.unregister(self._program_handle)
             except ENGINE_ERRORS as error:
                 raise SandboxGone(f"Docker went away: {error}") from error
@@ -160,6 +163,12 @@ class DockerRun(SupervisedRun):
             key.data()
         self._unregister_closed(selector)
         self._keep_time()
+
+    def _look_after_engine(self) -> None:
+        """The connection ended before the program: either that closed its streams, or the engine is gone."""
+        if self._stream is None and not self._alone:
+            self._api.ping()
+            self._alone = True
 
     def _want_writing(self, selector: selectors.DefaultSelector) -> None:
         """Ask to be woken when the program, or the caller, can take more of what we hold for it."""
@@ -274,7 +283,7 @@ class DockerRun(SupervisedRun):
     def _finish(self, anchor: Anchor, selector: selectors.DefaultSelector) -> Verdict:
         ended = time.monotonic()
         ours = self._cause is not Cause.EXITED
-        gone = _has_ended(anchor.init_handle)
+        gone = is_dying(anchor.init)
         # Read while the container is there: Docker removes the group with it.
         counters = self._final_counters(gone=gone)
         self._kill_all(anchor)

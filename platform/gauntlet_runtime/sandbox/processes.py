@@ -8,14 +8,32 @@ from pathlib import Path
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def _start_time(pid: int) -> str | None:
-    """When the process started, in clock ticks after boot; None where there is no such process."""
+_EXITING = 0x4  # PF_EXITING, linux/sched.h
+
+
+def _fields(pid: int) -> list[str] | None:
+    """What proc(5) says in `stat` from the state on; None where there is no such process, or a dead one."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = stat.rpartition(")")[2].split()  # the command before it may hold anything
-    return None if fields[0] in "ZX" else fields[19]
+    return None if fields[0] in "ZX" else fields
+
+
+def _start_time(pid: int) -> str | None:
+    """When the process started, in clock ticks after boot; None where there is no such process."""
+    fields = _fields(pid)
+    return fields[19] if fields is not None else None
+
+
+def is_dying(pid: int) -> bool:
+    """Whether the process has ended or is about to.
+
+    A first process that was killed is in this state before it takes the other processes of its namespace with it.
+    """
+    fields = _fields(pid)
+    return fields is None or bool(int(fields[6]) & _EXITING)
 
 
 def this_process() -> str:

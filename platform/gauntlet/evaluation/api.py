@@ -12,14 +12,17 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser
 from django.core.serializers.json import DjangoJSONEncoder
-from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.urls import path
 from django.utils import timezone
+from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gauntlet.accounts.authentication import TokenAuthentication
+from gauntlet.accounts.models import User
 from gauntlet.accounts.permissions import signed_in
 from gauntlet.api_errors import DomainError
 from gauntlet.evaluation.errors import LogNotVisible
@@ -103,20 +106,28 @@ class SubmissionCancel(APIView):
         return Response({"cancelled": cancelled, **story_json(story_for(user, submission_id))})
 
 
-async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpResponse:
+async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpResponseBase:
     """Server-sent events of a submission: one ``state`` event at once, then one at each change, until it is final.
 
-    A session's cookie opens it (a browser's EventSource sends no token).
+    A session's cookie opens it, since a browser's EventSource sends no token, and so does a token.
     """
-    user = await request.auser() if hasattr(request, "auser") else AnonymousUser()
     try:
+        user = await _reader(request)
         first = await _payload(user, submission_id)
     except DomainError as error:
         return JsonResponse({"code": error.code, "message": error.message}, status=error.status)
+    except AuthenticationFailed as error:
+        return JsonResponse({"code": "not_signed_in", "message": str(error.detail)}, status=401)
     response = StreamingHttpResponse(_stream(user, submission_id, first), content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"  # a reverse proxy hands events on at once
     return response
+
+
+@sync_to_async
+def _reader(request: HttpRequest) -> User | AnonymousUser:
+    found = TokenAuthentication().authenticate(Request(request))
+    return found[0] if found else request.user
 
 
 @sync_to_async

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Rank
+from django.db.models.lookups import IsNull
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
 from gauntlet.leaderboards.models import ColumnValue, Entry
@@ -95,7 +96,7 @@ def board(
     summary = everyone.aggregate(
         entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"), latest=Max("updated_at")
     )
-    ranks = dict(_ranked(everyone, primary=primary).values_list("pk", "position"))
+    ranks = _ranks(everyone, primary=primary)
     matching = everyone.filter(participant__username__icontains=search) if search else everyone
     total = matching.count() if search else summary["entries"]
     pages = 1 if page_size is None else max(1, -(-total // page_size))
@@ -144,14 +145,15 @@ def _valued(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> Query
     )
 
 
-def _ranked(entries: QuerySet[Entry], *, primary: Column) -> QuerySet[Entry]:
-    """``position``: equal values share a rank, a missing one ranks last.
+def _ranks(entries: QuerySet[Entry], *, primary: Column) -> dict[int, int]:
+    """The rank of every entry by its key: equal values share a rank, a missing one ranks last.
 
     Read for the whole board before any search narrows it: a filter would be applied before the window counts.
     """
     value = F("primary_value")
     best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
-    return entries.annotate(position=Window(Rank(), partition_by=[F("baseline")], order_by=best_first))
+    rank = Window(Rank(), partition_by=[F("baseline")], order_by=best_first)
+    return dict(entries.values_list("pk", rank))
 
 
 def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
@@ -242,7 +244,7 @@ def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -
     best_first = F("primary_value").asc() if primary.sorting == Sorting.ASC else F("primary_value").desc()
     first = (
         _valued(leaderboard, phase, primary=primary)
-        .filter(baseline=False, primary_value__isnull=False)
+        .filter(IsNull(F("primary_value"), False), baseline=False)
         .order_by(best_first, "submission__created_at")
         .first()
     )

@@ -6,44 +6,81 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('competitions', '0001_initial'),
-        ('submissions', '0001_initial'),
+        ("competitions", "0001_initial"),
+        ("submissions", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ColumnValue',
+            name="ColumnValue",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('value', models.FloatField()),
-                ('low', models.FloatField(help_text='95 % interval', null=True)),
-                ('high', models.FloatField(null=True)),
-                ('column', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='values', to='competitions.column')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='column_values', to='submissions.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("value", models.FloatField()),
+                ("low", models.FloatField(help_text="95 % interval", null=True)),
+                ("high", models.FloatField(null=True)),
+                (
+                    "column",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="values", to="competitions.column"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="column_values",
+                        to="submissions.submission",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('submission', 'column'), name='column_value_once')],
+                "constraints": [models.UniqueConstraint(fields=("submission", "column"), name="column_value_once")],
             },
         ),
         migrations.CreateModel(
-            name='Entry',
+            name="Entry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('baseline', models.BooleanField(default=False)),
-                ('scenarios', models.PositiveIntegerField(help_text='how many scenarios its scores rest on')),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('leaderboard', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='competitions.leaderboard')),
-                ('participant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to=settings.AUTH_USER_MODEL)),
-                ('phase', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='competitions.phase')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entries', to='submissions.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("baseline", models.BooleanField(default=False)),
+                ("scenarios", models.PositiveIntegerField(help_text="how many scenarios its scores rest on")),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "leaderboard",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="entries",
+                        to="competitions.leaderboard",
+                    ),
+                ),
+                (
+                    "participant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="entries", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "phase",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="competitions.phase"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="submissions.submission"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('leaderboard', 'phase', 'participant', 'baseline'), name='entry_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("leaderboard", "phase", "participant", "baseline"), name="entry_once"
+                    )
+                ],
             },
         ),
     ]

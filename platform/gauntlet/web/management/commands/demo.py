@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from gauntlet import demonstration
+from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.story import SubmissionStory
 from gauntlet.processes import Processes, free_port, platform_processes
 from gauntlet.submissions.models import Submission
@@ -106,7 +107,7 @@ class Command(BaseCommand):
             elif agent.expected == "failed":
                 if story.failure is None or story.failure.code != "agent_error":
                     wrong.append(f"{agent.participant} did not fail with agent_error")
-                if not any(job.log for one in story.evaluations for job in _jobs(one.id)):
+                if not Job.objects.filter(evaluation__submission=story.id).exclude(log="").exists():
                     wrong.append(f"{agent.participant} has no log")
         return wrong
 
@@ -118,9 +119,3 @@ class Command(BaseCommand):
                 time.sleep(1)
         except KeyboardInterrupt:
             self.say("Stopping")
-
-
-def _jobs(evaluation: object) -> Any:
-    from gauntlet.evaluation.models import Job
-
-    return Job.objects.filter(evaluation=evaluation)

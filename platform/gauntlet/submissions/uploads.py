@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
+from gauntlet.body_limit import FORM_BYTES, sentence
 from gauntlet.submissions.errors import UploadTooLarge, UploadUnusable
-
-# What a form takes beside its file: boundaries, part headers, a name.
-FORM_BYTES: Final = 1 << 20
-
-
-def _sentence() -> str:
-    most = settings.MAX_BUNDLE_BYTES
-    return f"The upload is larger than the {most:,} bytes that are taken. Leave out what is not needed."
 
 
 def check_declared_length(length: str | None) -> None:
@@ -29,7 +22,7 @@ def check_declared_length(length: str | None) -> None:
     if not length or not length.isascii() or not length.isdigit():
         raise UploadUnusable("The request does not say how long it is (Content-Length); send it with its length.")
     if int(length) > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
-        raise UploadTooLarge(_sentence())
+        raise UploadTooLarge(sentence())
 
 
 class LimitedUploadHandler(TemporaryFileUploadHandler):
@@ -40,4 +33,4 @@ class LimitedUploadHandler(TemporaryFileUploadHandler):
     ) -> None:
         """Refuse before the first byte is read."""
         if content_length > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
-            raise RequestDataTooBig(_sentence())
+            raise RequestDataTooBig(sentence())

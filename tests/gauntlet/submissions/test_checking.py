@@ -30,15 +30,9 @@ class _NoSandbox:
 def check() -> Callable[..., list[Submission]]:
     """Check the next submission; what was accepted."""
 
-    def run(
-        on_accept: Callable[[Submission], object] | None = None, sandbox: Sandbox | None = None
-    ) -> list[Submission]:
+    def run(on_accept: Callable[[Submission], object] | None = None) -> list[Submission]:
         accepted: list[Submission] = []
-        done = check_next(
-            sandbox=sandbox or _NoSandbox(),  # type: ignore[arg-type]
-            on_accept=on_accept or accepted.append,
-        )
-        assert done
+        assert check_next(sandbox=_NoSandbox(), on_accept=on_accept or accepted.append)  # type: ignore[arg-type]
         return accepted
 
     return run

@@ -24,7 +24,8 @@ class PageErrors:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Refuse a body that no form of this site can have; else go on."""
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if length.isdigit() and int(length) > settings.MAX_BUNDLE_BYTES + _FORM_BYTES:
+        by_api = request.path.startswith("/api/")
+        if not by_api and length.isdigit() and int(length) > settings.MAX_BUNDLE_BYTES + _FORM_BYTES:
             return error_page(request, status=413)
         return self.get_response(request)
 

@@ -6,13 +6,14 @@ import fcntl
 import hashlib
 import os
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
-from gauntlet_runtime.jobs import Failure
-from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxSpec
+from gauntlet_runtime.jobs import Failure, LeaseLost
+from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxSpec, Verdict
 from gauntlet_runtime.verdicts import limit_hit, limit_sentence, readable
 from gauntlet_scoring.failures import FailureCode
 
@@ -23,6 +24,7 @@ INSTALL_LIMITS: Final = Limits(
     seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30, cpus=2.0
 )
 LOG_BYTES: Final = 32 << 10
+_POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
 # The image's own pip, else the one that every Python carries for `ensurepip`: a wheel, which runs as it is.
 _PIP: Final = """
 import ensurepip, glob, importlib.util, os, runpy, sys, sysconfig
@@ -48,7 +50,15 @@ def wants_packages(bundle: Path) -> bool:
 
 
 def install_packages(
-    bundle: Path, *, sandbox: Sandbox, cache: Path, image: str, owner: str, label: str, limits: Limits = INSTALL_LIMITS
+    bundle: Path,
+    *,
+    sandbox: Sandbox,
+    cache: Path,
+    image: str,
+    owner: str,
+    label: str,
+    limits: Limits = INSTALL_LIMITS,
+    cancelled: threading.Event | None = None,
 ) -> Path | PackagesRefused:
     """The folder that holds what the bundle's ``requirements.txt`` names, installed from its ``wheels/``.
 
@@ -56,6 +66,7 @@ def install_packages(
     the others wait for the first.
 
     Raises:
+        LeaseLost: ``cancelled`` was set meanwhile.
         SandboxError: the platform failed.
     """
     name = _digest(bundle, image_digest=sandbox.image_digest(image))
@@ -69,9 +80,8 @@ def install_packages(
         with tempfile.TemporaryDirectory(prefix=".installing-", dir=cache) as making:
             place = Path(making) / "packages"
             place.mkdir()
-            refused = _install(
-                bundle, into=place, sandbox=sandbox, image=image, owner=owner, label=label, limits=limits
-            )
+            spec = _sandbox_spec(bundle, image=image, owner=owner, label=label, limits=limits)
+            refused = _install(spec, into=place, sandbox=sandbox, cancelled=cancelled or threading.Event())
             if refused is not None:
                 return refused
             for path in (place, *place.rglob("*")):
@@ -80,12 +90,10 @@ def install_packages(
     return installed
 
 
-def _install(
-    bundle: Path, *, into: Path, sandbox: Sandbox, image: str, owner: str, label: str, limits: Limits
-) -> PackagesRefused | None:
+def _sandbox_spec(bundle: Path, *, image: str, owner: str, label: str, limits: Limits) -> SandboxSpec:
     pip = ["python", "-c", _PIP, "install", "--disable-pip-version-check", "--no-input", "--no-cache-dir"]
     source = ["--no-index", "--only-binary", ":all:", "--find-links", f"{PROGRAM_FOLDER}/{WHEELS}"]
-    spec = SandboxSpec(
+    return SandboxSpec(
         image=image,
         command=[*pip, *source, "--target", TARGET, "-r", f"{PROGRAM_FOLDER}/{REQUIREMENTS}"],
         label=f"{label}-packages",
@@ -95,24 +103,39 @@ def _install(
         mounts=[Mount(target=PROGRAM_FOLDER, source=bundle), Mount(target=TARGET, writable=True)],
         limits=limits,
     )
+
+
+def _install(spec: SandboxSpec, *, into: Path, sandbox: Sandbox, cancelled: threading.Event) -> PackagesRefused | None:
     with sandbox.prepare(spec) as run:
         run.start()
-        verdict = run.wait()
-        if verdict is None or not verdict.ok:
-            code = None if verdict is None else limit_hit(verdict)
-            if verdict is not None and code is not None:
-                said = limit_sentence(code, verdict, subject="Installing the agent's packages", limits=limits)
-            else:
-                said = (
-                    f"The packages in {REQUIREMENTS} could not be installed from {WHEELS}/ without a network. "
-                    "What pip said is in the log; put a wheel of each package and of what it needs into the bundle."
-                )
-            return PackagesRefused(Failure(code=FailureCode.INVALID_BUNDLE, message=said), _log_of(run))
+        verdict = _wait(run, cancelled)
+        if not verdict.ok:
+            return PackagesRefused(_refusal(verdict, spec.limits), _log_of(run))
         collected = run.collect(TARGET, into)
     if collected.truncated:
-        said = f"The agent's packages take more than {limits.output >> 20} MiB or {limits.output_files} files."
+        most = f"{spec.limits.output >> 20} MiB or {spec.limits.output_files} files"
+        said = f"The agent's packages take more than {most}. Leave out what the agent does not use."
         return PackagesRefused(Failure(code=FailureCode.INVALID_BUNDLE, message=said), "")
     return None
+
+
+def _wait(run: Run, cancelled: threading.Event) -> Verdict:
+    while (verdict := run.wait(timeout=_POLL_SECONDS)) is None:
+        if cancelled.is_set():
+            raise LeaseLost
+    return verdict
+
+
+def _refusal(verdict: Verdict, limits: Limits) -> Failure:
+    code = limit_hit(verdict)
+    if code is not None:
+        said = limit_sentence(code, verdict, subject="Installing the agent's packages", limits=limits)
+    else:
+        said = (
+            f"The packages in {REQUIREMENTS} could not be installed from {WHEELS}/ without a network. "
+            "What pip said is in the log; put a wheel of each package and of what it needs into the bundle."
+        )
+    return Failure(code=FailureCode.INVALID_BUNDLE, message=said)
 
 
 def _log_of(run: Run) -> str:

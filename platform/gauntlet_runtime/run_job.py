@@ -113,6 +113,8 @@ class RunJob:
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
         provenance = run_provenance(self._spec, self._sandbox)
+        if not self._wanted:
+            return RunResult(episodes=[], provenance=provenance)
         self._program = self._files.folder(self._spec.agent.bundle)
         refused = self._find_packages()
         if refused is not None:
@@ -158,6 +160,7 @@ class RunJob:
                 image=agent.image,
                 owner=self._owner,
                 label=self._label,
+                cancelled=self._cancelled,
             )
             if isinstance(installed, PackagesRefused):
                 return installed

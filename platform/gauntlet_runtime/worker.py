@@ -114,10 +114,10 @@ class Worker:
         try:
             with self._lease(claim) as lost:
                 outcome = self._result_or_failure(claim, folder, lost, log)
+                if not isinstance(outcome, Failure):
+                    outcome = self._finish_or_failure(claim, outcome, log)
                 if isinstance(outcome, Failure):
                     self._source.give_back(claim, outcome)
-                else:
-                    self._source.finish(claim, outcome)
         except LeaseLost:
             log.warning("job_lost", seconds=round(time.monotonic() - begun, 3))
         else:
@@ -143,6 +143,22 @@ class Worker:
                 code=FailureCode.INFRASTRUCTURE,
                 message=f"The platform failed while it ran this ({type(error).__name__}). It is tried again.",
             )
+
+    def _finish_or_failure(
+        self, claim: Claim, result: RunResult | ScoreResult, log: Any
+    ) -> RunResult | ScoreResult | Failure:
+        """A result that cannot be stored must not wait for its lease to run out."""
+        try:
+            self._source.finish(claim, result)
+        except LeaseLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            log.error("result_not_stored", trace=traceback.format_exc())
+            return Failure(
+                code=FailureCode.INFRASTRUCTURE,
+                message=f"The platform could not store this result ({type(error).__name__}). It is tried again.",
+            )
+        return result
 
     def _run(self, claim: Claim, folder: Path, lost: threading.Event) -> RunResult | ScoreResult:
         label = f"job-{claim.job}"

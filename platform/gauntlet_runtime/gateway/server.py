@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 
 from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
+from gauntlet_runtime.gateway.confine import confine
 from gauntlet_runtime.gateway.http_protocol import AgentProtocol
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.messages import (
@@ -164,4 +165,5 @@ def serve(control: socket.socket) -> None:
     """Be the gateway of one run job until its supervisor is gone."""
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # what an agent sends must not fill the operator's log
+    confine()
     asyncio.run(GatewayServer(control).run())

@@ -49,7 +49,14 @@ class Processes:
         return process
 
     def start_web(self, port: int) -> None:
-        """Start the web server and wait until it answers."""
+        """Start the web server and wait until it answers.
+
+        Raises:
+            ProcessDied: it ended, or did not answer in time.
+            OSError: something else listens at this port, and would have answered in its place.
+        """
+        if free_port(port) != port:
+            raise OSError(f"port {port} is in use")
         command = [sys.executable, "-m", "uvicorn", "gauntlet.asgi:application", "--port", str(port)]
         self.start("web", [*command, "--log-level", "warning", "--lifespan", "off"])
         deadline = time.monotonic() + _START_SECONDS

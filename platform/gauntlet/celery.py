@@ -16,6 +16,7 @@ log = structlog.get_logger(__name__)
 app = Celery("gauntlet")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.conf.imports = ["gauntlet.upkeep"]  # only workers and the beat import it
 
 WORK_TASK = "gauntlet.work"
 SWEEP_TASK = "gauntlet.sweep"

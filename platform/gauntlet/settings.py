@@ -152,19 +152,22 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 
-def _services() -> tuple[str, str]:
-    """The database's and the broker's address; what the environment does not name runs embedded under var/."""
+def _services() -> tuple[str, str, bool]:
+    """The database's and the broker's address, and whether one of them is ours to run.
+
+    What the environment does not name runs embedded under var/.
+    """
     database: str = env.str("DATABASE_URL", default="")
     broker: str = env.str("BROKER_URL", default="")
-    if not (database and broker):
-        from gauntlet_runtime import services
+    if database and broker:
+        return database, broker, False
+    from gauntlet_runtime import services
 
-        urls = services.ensure(VAR)
-        database, broker = database or urls.database_url, broker or urls.broker_url
-    return database, broker
+    urls = services.ensure(VAR)
+    return database or urls.database_url, broker or urls.broker_url, True
 
 
-_DATABASE_URL, CELERY_BROKER_URL = _services()
+_DATABASE_URL, CELERY_BROKER_URL, SERVICES_EMBEDDED = _services()
 DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(_DATABASE_URL)}
 if "postgresql" not in DATABASES["default"]["ENGINE"]:
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database: postgres://user:password@host/name")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from django.conf import settings
+from django.db import close_old_connections
 
 from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.specs import build_spec
@@ -18,9 +20,28 @@ from gauntlet.storage.services import copy_to, store
 from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, RunResult, ScoreResult
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _connected(method: Callable[P, R]) -> Callable[P, R]:
+    """Let go of a connection that broke, as Django does before a request: a job outlives a restart of the database.
+
+    Without this a thread would hold on to its dead connection, and a lease could not be renewed any more.
+    """
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        close_old_connections()
+        return method(*args, **kwargs)
+
+    return call
+
+
 class DatabaseJobSource(JobSource):
     """JobSource on this machine's database and storage. Files are stored before the transaction that names them."""
 
+    @_connected
     def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
         """Take the next job that this worker may run, or None."""
         job = claims.claim_next(queues=queues, worker=worker)
@@ -36,18 +57,22 @@ class DatabaseJobSource(JobSource):
             spec=build_spec(job),
         )
 
+    @_connected
     def renew(self, claim: Claim) -> None:
         """Hold the job for another lease."""
         claims.renew(job=UUID(claim.job), token=UUID(claim.token))
 
+    @_connected
     def report(self, claim: Claim, event: JobEvent, detail: dict[str, Any]) -> None:
         """Note progress."""
         collecting.report_progress(job=UUID(claim.job), token=UUID(claim.token), event=event, detail=detail)
 
+    @_connected
     def fetch(self, artifact: Artifact, into: Path) -> None:
         """Put the artifact's bytes into the file ``into``."""
         copy_to(StoredArtifact.objects.get(pk=artifact.digest), into)
 
+    @_connected
     def finish(self, claim: Claim, result: RunResult | ScoreResult) -> None:
         """Store what came out and end the job."""
         job, token = UUID(claim.job), UUID(claim.token)
@@ -67,6 +92,7 @@ class DatabaseJobSource(JobSource):
         }
         scores.finish_score(job=job, token=token, stored=scores.StoredScores(result=result, reports=reports))
 
+    @_connected
     def give_back(self, claim: Claim, failure: Failure) -> None:
         """The platform failed, not the program."""
         claims.give_back(job=UUID(claim.job), token=UUID(claim.token), failure=failure)

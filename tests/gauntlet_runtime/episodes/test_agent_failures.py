@@ -184,3 +184,10 @@ while (e := next_episode()):
     outcome = room.run(spec.model_copy(update={"episodes": [first, again, other]}))
     assert [episode.failure for episode in outcome.episodes] == [None, None, None]
     assert outcome.said == ["e0", False, "other", True, "again", False]
+
+
+def test_an_agent_beyond_its_sandboxs_time_is_named_with_the_seconds(room, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.run_job.PLATFORM_SECONDS", 0.0)
+    outcome = room.agent("e = next_episode()\nimport time\ntime.sleep(1000)", agent_limits=SandboxLimits(seconds=2))
+    assert endings(outcome) == [("e0", "failed", FailureCode.TIME_LIMIT)]
+    assert "2 are allowed" in outcome.episodes[0].message

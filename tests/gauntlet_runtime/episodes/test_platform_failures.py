@@ -72,6 +72,12 @@ def test_a_job_that_is_lost_while_it_reports_ends(room):
     assert sandboxes_left(room) == []
 
 
+def test_a_job_without_episodes_starts_nothing(room):
+    spec = room.spec("pass")
+    outcome = room.run(spec.model_copy(update={"episodes": []}))
+    assert (outcome.episodes, outcome.result.agent_seconds) == ([], 0.0)
+
+
 def test_a_missing_image_is_said_before_anything_starts(room):
     spec = room.spec("pass")
     spec = spec.model_copy(update={"agent": AgentSpec(bundle=spec.agent.bundle, command=["x"], image="no/such-image")})
@@ -94,7 +100,7 @@ def test_the_result_names_what_made_it(room):
     assert provenance["environment"] == spec.environment.program.digest
     assert provenance["environment.data"] == spec.environment.data.digest
     assert provenance["image.agent"].startswith("sha256:")
-    assert provenance["seeds"] == "7"
+    assert provenance["seed.e0"] == "7"
     assert provenance["sandbox"] == room.sandbox.name
 
 

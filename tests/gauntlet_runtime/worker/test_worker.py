@@ -156,6 +156,13 @@ def test_a_fault_of_the_platform_gives_the_job_back_with_its_code(room, source, 
     assert list(source.finished) == ["fine"]
 
 
+def test_a_result_that_cannot_be_stored_gives_the_job_back(room, source, worker, monkeypatch):
+    monkeypatch.setattr(source, "finish", lambda claim, result: 1 / 0)
+    source.add("unstorable", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 1
+    assert source.given_back["unstorable"].code is FailureCode.INFRASTRUCTURE
+
+
 def test_a_new_worker_removes_what_a_dead_one_left(source, real_sandbox, gateways, tmp_path):
     jobs = tmp_path / "worker/jobs"
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)

@@ -40,6 +40,7 @@ from gauntlet_runtime.sandbox.supervision import Setting
 
 _NAMESPACES = ("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup")
 _HOST_NAME = "sandbox"
+_DATA_FACTOR = 2
 
 
 class Bubblewrap(Sandbox):
@@ -188,7 +189,9 @@ class Bubblewrap(Sandbox):
                 most = limits.processes + 1  # and bubblewrap's own
                 resource.prlimit(pid, resource.RLIMIT_NPROC, (most, most))
             if not self._enforces("memory"):
-                resource.prlimit(pid, resource.RLIMIT_DATA, (limits.memory, limits.memory))
+                # The supervisor looks at the memory now and then; this is for what grows faster than it looks.
+                most = _DATA_FACTOR * limits.memory
+                resource.prlimit(pid, resource.RLIMIT_DATA, (most, most))
 
         return join
 

@@ -16,12 +16,12 @@ _CLONE_NEWNET = 0x40000000
 # Without root the way into the network namespace leads through the user namespace that owns it, which only a process
 # with a single thread may enter; hence a helper, which hands the socket back.
 _HELPER = """
-import ctypes, os, socket, sys
+import ctypes, fcntl, os, socket, sys
 pid, port, channel = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 libc = ctypes.CDLL(None, use_errno=True)
-descriptors = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY), flag)
-               for name, flag in (("user", 0x10000000), ("net", 0x40000000))]
-for descriptor, flag in descriptors:
+network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+owner = fcntl.ioctl(network, 0xB701)  # NS_GET_USERNS, ioctl_ns(2); the process itself may be in one further down
+for descriptor, flag in ((owner, 0x10000000), (network, 0x40000000)):
     if libc.setns(descriptor, flag) != 0:
         sys.exit(os.strerror(ctypes.get_errno()))
 server = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

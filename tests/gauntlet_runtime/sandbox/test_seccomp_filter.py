@@ -1,0 +1,106 @@
+"""The filter itself, run by a small machine for classic BPF: what it answers for every call, on every architecture."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gauntlet_runtime.sandbox import seccomp
+
+ALLOW = 0x7FFF0000
+KILL = 0x80000000
+EPERM = 0x00050000 | errno.EPERM
+ENOSYS = 0x00050000 | errno.ENOSYS
+EAFNOSUPPORT = 0x00050000 | errno.EAFNOSUPPORT
+MACHINES = sorted(seccomp.ARCHITECTURES)
+
+
+def answer(machine: str, number: int, arguments: tuple[int, ...] = (), *, audit: int | None = None) -> int:
+    """What the kernel would do: `struct seccomp_data` through the program."""
+    arch = seccomp.ARCHITECTURES[machine].audit if audit is None else audit
+    padded = (*arguments, *(0,) * (6 - len(arguments)))
+    data = struct.pack("<IIQ6Q", number, arch, 0, *padded)
+    program = list(struct.iter_unpack("<HBBI", seccomp.bpf(machine)))
+    at, accumulator = 0, 0
+    while True:
+        code, if_true, if_false, constant = program[at]
+        at += 1
+        if code == 0x20:
+            accumulator = struct.unpack_from("<I", data, constant)[0]
+        elif code == 0x06:
+            return constant
+        else:
+            holds = {
+                0x15: accumulator == constant,
+                0x35: accumulator >= constant,
+                0x45: bool(accumulator & constant),
+            }[code]
+            at += if_true if holds else if_false
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_denied_call_is_answered_with_eperm(machine):
+    assert len(seccomp.denied_numbers(machine)) > 40
+    for number in seccomp.denied_numbers(machine):
+        assert answer(machine, number) == EPERM, number
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_other_call_is_allowed(machine):
+    column = seccomp.ARCHITECTURES[machine].column
+    special = {seccomp.CLONE[column], seccomp.SOCKET[column], seccomp.IOCTL[column], seccomp.CLONE3}
+    others = set(range(600)) - set(seccomp.denied_numbers(machine)) - special
+    assert {answer(machine, number) for number in others} == {ALLOW}
+    assert answer(machine, seccomp.CLONE3) == ENOSYS
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@given(flags=st.integers(0, 2**64 - 1))
+def test_clone_is_refused_exactly_with_a_namespace_flag(machine, flags):
+    number = seccomp.CLONE[seccomp.ARCHITECTURES[machine].column]
+    with_namespace = any(flags & flag for flag in seccomp.NAMESPACE_FLAGS.values())
+    assert answer(machine, number, (flags,)) == (EPERM if with_namespace else ALLOW)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@given(family=st.integers(0, 100), upper=st.integers(0, 2**32 - 1))
+def test_the_upper_half_of_an_argument_smuggles_no_socket_through(machine, family, upper):
+    number = seccomp.SOCKET[seccomp.ARCHITECTURES[machine].column]
+    allowed = family in seccomp.SOCKET_FAMILIES.values()
+    assert answer(machine, number, (upper << 32 | family,)) == (ALLOW if allowed else EAFNOSUPPORT)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_characters_cannot_be_pushed_into_a_terminal(machine):
+    number = seccomp.IOCTL[seccomp.ARCHITECTURES[machine].column]
+    assert answer(machine, number, (0, 0x5412)) == EPERM
+    assert answer(machine, number, (0, 7 << 32 | 0x5412)) == EPERM
+    assert answer(machine, number, (0, 0x5401)) == ALLOW
+
+
+def test_calls_of_another_architecture_end_the_program():
+    assert answer("x86_64", 1, audit=0x40000003) == KILL  # i386
+    assert answer("aarch64", 1, audit=0x40000028) == KILL  # arm
+    assert answer("x86_64", 0x40000000 | 1) == ENOSYS  # x32
+
+
+def test_dockers_profile_says_the_same():
+    rules = seccomp.docker_profile()["syscalls"]
+    plain = {name for rule in rules if "args" not in rule and rule["errnoRet"] == errno.EPERM for name in rule["names"]}
+    assert plain == set(seccomp.DENIED)
+    refused = [rule["args"][0] for rule in rules if rule["names"] == ["socket"]]
+    for family in range(100):
+        hit = any(family == one["value"] if one["op"] == "SCMP_CMP_EQ" else family > one["value"] for one in refused)
+        assert hit != (family in seccomp.SOCKET_FAMILIES.values())
+    flags = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["clone"]}
+    assert flags == set(seccomp.NAMESPACE_FLAGS.values())
+
+
+def test_no_number_stands_twice_in_the_table():
+    for column in range(2):
+        numbers = [pair[column] for pair in seccomp.DENIED.values() if pair[column] is not None]
+        assert len(numbers) == len(set(numbers))

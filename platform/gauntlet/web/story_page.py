@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -193,28 +193,35 @@ def _difference(score: ScoreStory, other: float | None) -> str:
     return f"this one is {abs(by):.{score.precision}f} {'better' if better else 'worse'}"
 
 
-def tables(story: SubmissionStory) -> list[EvaluationTable]:
-    """The scenarios' tables, one a task."""
-    return [_table(one) for one in story.evaluations if any(episode.outcome for episode in one.episodes)]
+def tables(story: SubmissionStory, titles: Mapping[str, str]) -> list[EvaluationTable]:
+    """The scenarios' tables, one a task.
+
+    Args:
+        titles: the board's columns by the score that each takes; of a scenario's scores these are shown, or all where
+            the board takes none of them.
+    """
+    return [_table(one, titles) for one in story.evaluations if any(episode.outcome for episode in one.episodes)]
 
 
-def _table(evaluation: EvaluationStory) -> EvaluationTable:
+def _table(evaluation: EvaluationStory, titles: Mapping[str, str]) -> EvaluationTable:
     episodes = evaluation.episodes
-    keys = sorted({key for episode in episodes for key in episode.scores})
+    known = {key for episode in episodes for key in episode.scores}
+    shown = {key: title for key, title in titles.items() if key in known}
+    shown = shown or {key: score_title(key) for key in sorted(known)}
     answered = sum(episode.outcome == "answered" for episode in episodes)
     return EvaluationTable(
         task=evaluation.task,
         summary=f"{answered} of {len(episodes)} episodes ended with an answer.",
         trials=any(episode.trial > 1 for episode in episodes),
-        keys=[Named(title=score_title(key)) for key in keys],
-        episodes=[_episode(episode, keys) for episode in episodes],
+        keys=[Named(title=title) for title in shown.values()],
+        episodes=[_episode(episode, shown) for episode in episodes],
     )
 
 
-def _episode(episode: EpisodeStory, keys: Sequence[str]) -> EpisodeLine:
+def _episode(episode: EpisodeStory, titles: Mapping[str, str]) -> EpisodeLine:
     values = [
-        Named(title=score_title(key), text=f"{episode.scores[key]:.2f}" if key in episode.scores else "–")
-        for key in keys
+        Named(title=title, text=f"{episode.scores[key]:.2f}" if key in episode.scores else "–")
+        for key, title in titles.items()
     ]
     return EpisodeLine(
         episode=episode.episode,

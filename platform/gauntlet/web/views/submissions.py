@@ -16,10 +16,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from gauntlet.competitions.models import Column
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list, submission_story
 from gauntlet.evaluation.services import cancel_submission
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
+from gauntlet.submissions.models import Submission
 from gauntlet.web import story_page
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.submission_rows import SubmissionRow, submission_rows
@@ -89,7 +91,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "said": story_page.said(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
-        "evaluations": story_page.tables(told),
+        "evaluations": story_page.tables(told, _column_titles(submission)),
         "counts": story_page.counts(told),
         "last_lines": story_page.last_lines(told),
         "competition_title": submission.phase.competition.title,
@@ -97,6 +99,14 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "is_organizer": audience is Audience.ORGANIZER,
         "reveal_at": submission.phase.reveal_at,
     }
+
+
+def _column_titles(submission: Submission) -> dict[str, str]:
+    """The titles of the visible columns of the competition's boards, by the score that each takes."""
+    columns = Column.objects.filter(
+        leaderboard__competition=submission.phase.competition_id, leaderboard__hidden=False, hidden=False
+    )
+    return dict(columns.order_by("leaderboard", "index").values_list("source", "title"))
 
 
 @require_POST

@@ -163,11 +163,15 @@
       if (finished()) stop();
     }
     function poll(seconds) {
+      // A browser that tries to connect anew reports an error each time: that must not put the next look off.
+      timer = timer || setInterval(() => { if (!document.hidden) refresh(); }, seconds * 1000);
+    }
+    function rest() {
       clearInterval(timer);
-      timer = setInterval(() => { if (!document.hidden) refresh(); }, seconds * 1000);
+      timer = 0;
     }
     function stop() {
-      clearInterval(timer);
+      rest();
       if (source) source.close();
       quiet.textContent = "";
     }
@@ -176,7 +180,7 @@
       source = new EventSource(node.dataset.events);
       const changed = () => { clearTimeout(due); due = setTimeout(refresh, 150); };
       for (const name of ["message", "state", "progress", "change"]) source.addEventListener(name, changed);
-      source.addEventListener("open", () => { quiet.textContent = ""; clearInterval(timer); });
+      source.addEventListener("open", () => { quiet.textContent = ""; rest(); });
       source.addEventListener("error", () => {
         if (finished()) return stop();
         quiet.textContent = "Live updates were interrupted. Checking every 5 seconds instead.";

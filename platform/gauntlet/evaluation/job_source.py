@@ -19,7 +19,6 @@ from gauntlet.storage.models import Form
 from gauntlet.storage.services import copy_to, store
 from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, RunResult, ScoreResult
 
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -243,6 +243,7 @@ def _scores(submission: Submission) -> list[ScoreStory]:
         ScoreStory(
             column=one.column.key,
             title=one.column.title,
+            source=one.column.source,
             precision=one.column.precision,
             sorting=one.column.sorting,
             primary=one.column.primary,

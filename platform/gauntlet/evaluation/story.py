@@ -33,6 +33,7 @@ class ScoreStory:
 
     column: str
     title: str
+    source: str  # the score that the column takes, by which a scenario's scores are named too
     precision: int
     sorting: str
     primary: bool

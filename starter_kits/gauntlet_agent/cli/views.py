@@ -60,7 +60,9 @@ def show_submission(submission: Fields) -> None:
         out.print(made)
     scenarios = scenarios_of(submission)
     if scenarios:
-        keys = list(dict.fromkeys(key for scenario in scenarios for key in scenario.get("scores") or {}))
+        given = dict.fromkeys(key for scenario in scenarios for key in scenario.get("scores") or {})
+        # The board's own columns; a program may give dozens of scores more, which --json shows.
+        keys = [key for score in scores if (key := score.get("source")) in given] or list(given)
         made = table("Scenario", "Trial", "Outcome", *keys, right=tuple(keys))
         for row in scenarios:
             values = [number((row.get("scores") or {}).get(key)) for key in keys]

@@ -278,15 +278,19 @@ def _plain(node: yaml.Node, budget: list[int]) -> Any:
     if budget[0] < 0:
         raise OverflowError
     if isinstance(node, yaml.MappingNode):
-        return {str(key.value): _plain(value, budget) for key, value in node.value}
+        return {_without_unstorable(str(key.value)): _plain(value, budget) for key, value in node.value}
     if isinstance(node, yaml.SequenceNode):
         return [_plain(item, budget) for item in node.value]
     return _plain_scalar(str(node.value), node.tag)
 
 
+def _without_unstorable(text: str) -> str:
+    return text if storable(text) else "".join(character for character in text if storable(character))
+
+
 def _plain_scalar(text: str, tag: str) -> Any:
     """A scalar as JSON: null, bool, int and float become such, everything else (dates too) a text."""
-    text = text.replace("\0", "")
+    text = _without_unstorable(text)
     kind = tag.removeprefix(_TAG)
     if kind == "null":
         return None

@@ -81,6 +81,9 @@ class BundleFiles:
         path = self._existing(value)
         if path is None or path.is_dir():
             return path if path is None or self._links_stay(value, path) else None
+        if not path.is_file():
+            self.findings.error(value.place, f"'{value.scalar}' is a device or a pipe; name a folder.")
+            return None
         if path not in self._unpacked:
             self._unpacked[path] = self._unpack(value, path)
         return self._unpacked[path]
@@ -121,15 +124,16 @@ class BundleFiles:
         return path
 
     def _inside(self, text: str) -> Path | None:
-        path = (self.root / text.replace("\\", "/")).resolve()
-        return path if path.is_relative_to(self.root) and path.exists() else None
+        try:
+            path = (self.root / text.replace("\\", "/")).resolve()
+            return path if path.is_relative_to(self.root) and path.exists() else None
+        except (OSError, ValueError):  # a name that no file system can have
+            return None
 
     def _names_near(self, text: str) -> list[str]:
         """Paths in the folder where the named one should be."""
-        parent = PurePosixPath(text.replace("\\", "/")).parent
-        folder = (self.root / parent).resolve()
-        if not (folder.is_relative_to(self.root) and folder.is_dir()):
-            folder = self.root
+        parent = self._inside(PurePosixPath(text.replace("\\", "/")).parent.as_posix())
+        folder = parent if parent is not None and parent.is_dir() else self.root
         return [path.relative_to(self.root).as_posix() for path in folder.iterdir()]
 
 

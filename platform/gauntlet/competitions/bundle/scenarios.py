@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -66,7 +67,7 @@ def _rows(path: Path, *, file: str, findings: Findings) -> Iterator[tuple[int, d
         if not raw.strip():
             continue
         try:
-            row = json.loads(raw.decode(), parse_constant=_refuse_constant)
+            row = json.loads(raw.decode(), parse_constant=_refuse_constant, parse_float=_finite)
         except UnicodeDecodeError:
             findings.error(Place(file, line), "is not text in UTF-8; save it in this encoding.")
         except RecursionError:
@@ -83,6 +84,13 @@ def _rows(path: Path, *, file: str, findings: Findings) -> Iterator[tuple[int, d
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
 
 
 def _scenario(row: dict[str, Any], *, file: str, line: int, findings: Findings) -> ScenarioPlan | None:

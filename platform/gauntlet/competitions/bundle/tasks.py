@@ -10,7 +10,7 @@ from typing import Final
 from django.conf import settings
 from django.utils.text import slugify
 
-from gauntlet.competitions.bundle.document import Section, Value
+from gauntlet.competitions.bundle.document import Section, Value, storable
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place, suggestion
 from gauntlet.competitions.bundle.plan import ProgramPlan, TaskPlan
@@ -112,7 +112,10 @@ def _environment(section: Section, files: BundleFiles) -> tuple[Path | None, lis
             section.findings.error(value.place, "the folder does not say how it is started.", allowed=allowed)
         return folder, ["python", "server.py"]
     try:
-        return folder, shlex.split(read_program_metadata(folder).command)
+        command = shlex.split(read_program_metadata(folder).command)
+        if all(storable(word) for word in command):
+            return folder, command
+        raise ValueError("the command holds characters that cannot be stored")
     except (ProgramMetadataError, ValueError) as error:
         section.findings.error(_metadata_place(folder, files), str(error))
         return folder, []
@@ -193,6 +196,8 @@ def _built_in_program(value: Value, *, name: str, version: str, key: str) -> Pro
 def _described(value: Value, folder: Path, *, key: str, place: Place) -> ProgramPlan | None:
     try:
         metadata = read_program_metadata(folder)
+        if not storable(metadata.version):
+            raise ProgramMetadataError("the version holds characters that cannot be stored")
     except ProgramMetadataError as error:
         value.findings.error(place, str(error))
         return None

@@ -57,7 +57,7 @@ class Child:
 
 
 def spawn(program: str, arguments: Sequence[str], *, given: Mapping[int, int], pipes: Sequence[int]) -> Child:
-    """Start a program with an empty environment.
+    """Start a program with an empty environment and no descriptor but those that are named here.
 
     ``given`` maps its descriptors to ours; for each of ``pipes`` (0, 1, 2) it gets a pipe, whose other end is in the
     result.
@@ -80,7 +80,10 @@ def spawn(program: str, arguments: Sequence[str], *, given: Mapping[int, int], p
                 program,
                 [program, *arguments],
                 {},
-                file_actions=[(os.POSIX_SPAWN_DUP2, ours, number) for number, ours in away.items()],
+                file_actions=[
+                    *((os.POSIX_SPAWN_CLOSE, number) for number in _inheritable() if number not in away),
+                    *((os.POSIX_SPAWN_DUP2, ours, number) for number, ours in away.items()),
+                ],
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
             )
@@ -89,3 +92,13 @@ def spawn(program: str, arguments: Sequence[str], *, given: Mapping[int, int], p
                 stream.close()
             raise
     return Child(pid, streams)
+
+
+def _inheritable() -> list[int]:
+    """What a child would get by default: not ours, which Python keeps to itself, but what we were started with."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):  # the folder's own descriptor, and what another thread has closed
+            if os.get_inheritable(int(name)):
+                found.append(int(name))
+    return found

@@ -275,7 +275,7 @@ class DockerRun(SupervisedRun):
 
     def _close_stream(self) -> None:
         if self._stream is not None:
-            self._stream.close()
+            _hang_up(self._stream)
             self._stream = None
 
     # --- the end -----------------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ class DockerRun(SupervisedRun):
             os.close(self._program_handle)
             self._program_handle = None
         if self._life is not None:
-            self._life.close()
+            _hang_up(self._life)
             self._life = None
         if self._container:
             # Where the engine is away the container is dead all the same, and the reaper removes it later.
@@ -353,6 +353,13 @@ def _has_ended(handle: int) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(handle, selectors.EVENT_READ)
         return bool(selector.select(0))
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """End the connection itself: the SDK may still hold a descriptor of it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _raw(stream: Any) -> socket.socket:

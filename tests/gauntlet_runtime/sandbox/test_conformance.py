@@ -93,7 +93,12 @@ def test_streams_can_be_opened_once_more_by_name(execute):
 
 
 def test_no_descriptor_but_the_standard_streams_is_inherited(execute):
-    finished = execute("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
+    leaked = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(leaked, True)
+    try:
+        finished = execute("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
+    finally:
+        os.close(leaked)
     assert finished.stdout == "[0, 1, 2, 3]\n"  # 3 is the folder that is being listed
 
 

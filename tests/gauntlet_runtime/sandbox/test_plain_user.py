@@ -83,13 +83,23 @@ def test_a_plain_user_gets_a_sandbox_too(images_folder):
 
 
 def _run_as_plain_user(home: Path, images: Path) -> list[Any]:
-    paths = [str(REPOSITORY / "platform"), str(REPOSITORY / "scoring_programs"), *site.getsitepackages()]
+    """In a mount namespace of its own, where what is needed lies in a folder that everybody may enter.
+
+    The checkout can be in root's home.
+    """
+    sources = [REPOSITORY / "platform", REPOSITORY / "scoring_programs", *map(Path, site.getsitepackages()), images]
+    places = [home / str(number) for number in range(len(sources))]
+    for place in places:
+        place.mkdir()
+    binds = [f"mount --bind {source} {place}" for source, place in zip(sources, places, strict=True)]
+    paths = ":".join(str(place) for place in places[:-1])
+    command = _as_plain_user(_interpreter(), PROGRAM, str(home), str(places[-1]))
     done = subprocess.run(
-        _as_plain_user(_interpreter(), PROGRAM, str(home), str(images)),
+        ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$@"']), "sh", *command],
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(paths)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": paths},
         cwd="/",
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -7,7 +7,6 @@ and the sweeper puts the submission back; the number of the attempt is the fence
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from gauntlet.submissions.agent_file import read_agent
 from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
+from gauntlet.submissions.work_folders import remove_left_behind, work_folder
 from gauntlet_scoring.failures import FailureCode, Owner
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
 
 
 def reclaim_stuck_checks(older_than: timedelta = _GRACE) -> int:
-    """Put back the submissions whose checker died; return how many."""
+    """Put back the submissions whose checker died, and remove what it left on this host; return how many."""
+    remove_left_behind()
     started = Q(check_started_at__lt=timezone.now() - older_than)
     reclaimed = 0
     for submission in Submission.objects.filter(started, state=SubmissionState.CHECKING):
@@ -213,8 +214,8 @@ def _reject(held: Submission, outcome: Outcome) -> None:
 def _examine(submission: Submission, sandbox: Sandbox) -> Outcome:
     """Unpack, read, install; everything that the participant did wrong is an outcome and no exception."""
     findings = Findings()
-    with tempfile.TemporaryDirectory(prefix="check-", dir=settings.FILE_UPLOAD_TEMP_DIR) as work:
-        folder = Path(work) / "bundle"
+    with work_folder() as work:
+        folder = work / "bundle"
         try:
             with open_artifact(submission.bundle) as archive:
                 unpack(archive, folder)

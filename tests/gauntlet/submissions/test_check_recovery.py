@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,12 +25,13 @@ from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import check_next
+from gauntlet.submissions.work_folders import remove_left_behind, work_folder
 from gauntlet_runtime.sandbox import open_sandbox
 from gauntlet_runtime.sandbox.interface import Sandbox
 
 NO_WAIT = timedelta(0)
 
-CHECKER = """
+SET_UP = """
 import json, sys
 from django.conf import settings
 told = json.loads(sys.argv[1])
@@ -38,30 +40,36 @@ settings.STORAGES["default"] = told["storage"]
 settings.FILE_UPLOAD_TEMP_DIR = told["uploads"]
 import django
 django.setup()
-from gauntlet.submissions.services import check_next
-def hold(submission):
-    print("checking", flush=True)
+def hold(submission=None):
+    print("ready", flush=True)
     sys.stdin.read()
+"""
+HOLD_A_CHECK = """
+from gauntlet.submissions.services import check_next
 check_next(sandbox=None, on_accept=hold)
+"""
+HOLD_A_FOLDER = """
+from gauntlet.submissions.work_folders import work_folder
+with work_folder():
+    hold()
 """
 
 
 @contextmanager
-def checker_process() -> Iterator[subprocess.Popen[str]]:
-    """A process of its own that has claimed a submission and is in the middle of accepting it."""
-    database = {key: django_settings.DATABASES["default"][key] for key in ("NAME", "HOST", "PORT", "USER", "PASSWORD")}
+def other_process(then: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of its own with the test's database and folders that printed a line and now waits."""
+    database = {key: django_settings.DATABASES["default"][key] for key in ("HOST", "PORT", "USER", "PASSWORD")}
     database["NAME"] = connections["default"].settings_dict["NAME"]
     told = {
         "database": database,
         "storage": django_settings.STORAGES["default"],
         "uploads": django_settings.FILE_UPLOAD_TEMP_DIR,
     }
-    process = subprocess.Popen(
-        [sys.executable, "-c", CHECKER, json.dumps(told)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", SET_UP + then, json.dumps(told)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
-        assert process.stdout.readline() == "checking\n"
+        assert process.stdout.readline() == "ready\n"
         yield process
     finally:
         process.kill()
@@ -90,8 +98,9 @@ def received(make_phase: Any, make_participant: Any, send: Any) -> Callable[...,
 @pytest.mark.django_db(transaction=True)
 def test_a_checker_that_is_killed_is_noticed_and_the_submission_is_checked_once_more(received: Any) -> None:
     submission = received()
-    with checker_process() as process:
+    with other_process(HOLD_A_CHECK) as process:
         assert reclaim_stuck_checks(NO_WAIT) == 0  # it lives
+        assert remove_left_behind() == 0
         assert not check_next(sandbox=None, on_accept=lambda one: None)  # type: ignore[arg-type]
         process.kill()
         assert until(lambda: reclaim_stuck_checks(NO_WAIT)) == 1
@@ -106,11 +115,25 @@ def test_a_checker_that_is_killed_is_noticed_and_the_submission_is_checked_once_
 
 
 @pytest.mark.django_db(transaction=True)
+def test_the_folder_of_a_killed_checker_is_removed_and_that_of_a_living_one_is_not(
+    received: Any, tmp_path: Path
+) -> None:
+    uploads = Path(django_settings.FILE_UPLOAD_TEMP_DIR)
+    with work_folder() as own, other_process(HOLD_A_FOLDER) as process:
+        (own / "file").write_text("x")
+        assert len(list(uploads.iterdir())) == 2
+        assert remove_left_behind() == 0
+        process.kill()
+        assert until(remove_left_behind) == 1
+        assert list(uploads.iterdir()) == [own]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_bundle_that_kills_every_checker_is_given_up_and_given_back(received: Any) -> None:
     submission = received()
     for _ in range(3):
         Submission.objects.update(check_started_at=None)
-        with checker_process() as process:
+        with other_process(HOLD_A_CHECK) as process:
             process.kill()
             until(lambda: reclaim_stuck_checks(NO_WAIT))
     submission.refresh_from_db()

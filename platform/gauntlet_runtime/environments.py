@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ BARE_ENVIRONMENT: Final = {  # PATH is the image's own
     "LANG": "C.UTF-8",
 }
 LOG_BYTES: Final = 32 << 10
+CHATTER_BYTES: Final = 64 << 20  # on stderr, in a whole job: an environment that logs is not to be ended for it
 _STARTS: Final = 3  # how often a program that never answers the handshake is tried
 
 
@@ -45,7 +47,7 @@ class Environments:
         self._mounts = [Mount(target=PROGRAM_FOLDER, source=program)]
         if data is not None:
             self._mounts.append(Mount(target=DATA_FOLDER, source=data))
-        self._limits = sandbox_limits(spec.limits)
+        self._limits = replace(sandbox_limits(spec.limits), log=max(spec.limits.log, CHATTER_BYTES))
         self._owner = owner
         self._label = label
         self._gateway = gateway

@@ -5,12 +5,13 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -20,6 +21,7 @@ CACHE_BYTES: Final = 10 << 30
 UNPACKED_BYTES: Final = 4 << 30  # of one zip
 UNPACKED_FILES: Final = 100_000
 _CHUNK: Final = 1 << 20
+_LEFT_SECONDS: Final = 6 * 3600.0
 
 
 class ArtifactDamaged(Exception):
@@ -75,19 +77,24 @@ class ArtifactFolders:
             return entry
 
     def _locked(self, name: str, artifact: Artifact) -> int:
-        """A shared lock on an entry that exists."""
-        descriptor = os.open(self._root / f"{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            while True:
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-                if (self._root / name).is_dir():
-                    return descriptor
-                fcntl.flock(descriptor, fcntl.LOCK_EX)  # not atomic with the above: look again
+        """A shared lock on an entry that exists.
+
+        Who makes an entry holds another lock meanwhile: whoever waited for this one exclusively would wait for as long
+        as others use the entry.
+        """
+        while True:
+            descriptor = _open_lock(self._root / f"{name}.lock")
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            if (self._root / name).is_dir():
+                return descriptor
+            os.close(descriptor)
+            making = _open_lock(self._root / f"{name}.making")
+            try:
+                fcntl.flock(making, fcntl.LOCK_EX)
                 if not (self._root / name).is_dir():
                     self._make(name, artifact)
-        except BaseException:
-            os.close(descriptor)
-            raise
+            finally:
+                os.close(making)
 
     def _make(self, name: str, artifact: Artifact) -> None:
         with tempfile.TemporaryDirectory(prefix=".making-", dir=self._root) as making:
@@ -103,14 +110,30 @@ class ArtifactFolders:
             else:
                 fetched.rename(entry / "content")
                 (entry / "content").chmod(0o644)
+            (entry / "size").write_text(str(_size(entry)))
             entry.rename(self._root / name)
 
     def _evict(self) -> None:
+        """One worker at a time: only who holds this lock takes entries away, so what is listed here stays."""
+        descriptor = _open_lock(self._root / ".evicting")
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return  # somebody else is at it
+        else:
+            self._evict_alone()
+        finally:
+            os.close(descriptor)
+
+    def _evict_alone(self) -> None:
+        folders = [path for path in self._root.iterdir() if path.is_dir()]
+        for left in folders:
+            if left.name.startswith(".") and time.time() - left.lstat().st_mtime > _LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)  # of a worker that was killed while it made or dropped an entry
         entries = sorted(
-            (entry for entry in self._root.iterdir() if entry.is_dir() and not entry.name.startswith(".")),
-            key=lambda entry: entry.stat().st_mtime,
+            (path for path in folders if not path.name.startswith(".")), key=lambda entry: entry.stat().st_mtime
         )
-        sizes = {entry: _size(entry) for entry in entries}
+        sizes = {entry: int((entry / "size").read_text()) for entry in entries}
         total = sum(sizes.values())
         for entry in entries:
             if total <= self._max_bytes:
@@ -119,7 +142,7 @@ class ArtifactFolders:
                 total -= sizes[entry]
 
     def _drop(self, entry: Path) -> bool:
-        descriptor = os.open(self._root / f"{entry.name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        descriptor = _open_lock(self._root / f"{entry.name}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -132,6 +155,10 @@ class ArtifactFolders:
             os.close(descriptor)
 
 
+def _open_lock(path: Path) -> int:
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+
+
 def _check(path: Path, artifact: Artifact) -> None:
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -142,11 +169,7 @@ def _check(path: Path, artifact: Artifact) -> None:
 
 
 def _size(folder: Path) -> int:
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += path.lstat().st_size
-    return total
+    return sum(path.lstat().st_size for path in folder.rglob("*"))
 
 
 def unpack(source: Path, into: Path) -> None:

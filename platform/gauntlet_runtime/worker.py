@@ -33,6 +33,7 @@ from gauntlet_runtime.sandbox.interface import ImageUnavailable, Sandbox
 from gauntlet_scoring.failures import FailureCode
 
 RENEWALS_PER_LEASE: Final = 3
+RENEWAL_SECONDS: Final = 2.0  # at the latest: a renewal is also how a worker hears that its job was cancelled
 
 _log = structlog.get_logger(__name__)
 
@@ -203,7 +204,7 @@ class Worker:
 
     def _renew(self, claim: Claim, lost: threading.Event, done: threading.Event) -> None:
         held_until = time.monotonic() + claim.lease_seconds
-        while not done.wait(claim.lease_seconds / RENEWALS_PER_LEASE):
+        while not done.wait(min(claim.lease_seconds / RENEWALS_PER_LEASE, RENEWAL_SECONDS)):
             asked = time.monotonic()
             try:
                 self._source.renew(claim)

@@ -102,3 +102,13 @@ def test_the_least_recently_used_goes_first_and_what_is_in_use_stays(artifacts, 
     first.release()
     assert [place.exists() for place in places.values()] == [False, True, True]
     assert first.folder(old).exists()  # and it can be had again
+
+
+def test_what_a_killed_worker_left_half_made_is_removed_when_it_is_old(artifacts, files, tmp_path):
+    fresh, old = tmp_path / "artifacts/.making-fresh", tmp_path / "artifacts/.making-old"
+    for folder in (fresh, old):
+        folder.mkdir()
+        (folder / "half").write_text("x")
+    os.utime(old, (1, 1))
+    files.release()
+    assert (fresh.exists(), old.exists()) == (True, False)

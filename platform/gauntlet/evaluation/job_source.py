@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.specs import build_spec
@@ -26,12 +26,14 @@ R = TypeVar("R")
 def _connected(method: Callable[P, R]) -> Callable[P, R]:
     """Let go of a connection that broke, as Django does before a request: a job outlives a restart of the database.
 
-    Without this a thread would hold on to its dead connection, and a lease could not be renewed any more.
+    Without this a thread would hold on to its dead connection, and a lease could not be renewed any more. A caller's
+    own transaction is left alone.
     """
 
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        close_old_connections()
+        if not connection.in_atomic_block:
+            close_old_connections()
         return method(*args, **kwargs)
 
     return call

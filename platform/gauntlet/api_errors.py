@@ -22,6 +22,7 @@ from django.http import Http404, UnreadablePostError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from gauntlet.body_limit import BodyTooLarge
 from gauntlet_scoring.failures import Owner
 
 
@@ -126,7 +127,8 @@ def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     elif isinstance(error, PermissionDenied):
         response = answer("forbidden", "You may not do this.", status=403)
     elif isinstance(error, RequestDataTooBig):
-        response = answer("too_large", str(error) or "The request is too large.", status=413)
+        sentence = str(error) if isinstance(error, BodyTooLarge) else "A field of the request is too large; shorten it."
+        response = answer("too_large", sentence, status=413)
     elif isinstance(error, TooManyFieldsSent | TooManyFilesSent):
         response = answer("invalid", "The request has too many fields or files.", status=400)
     elif isinstance(error, UnreadablePostError | SuspiciousOperation | BadRequest):

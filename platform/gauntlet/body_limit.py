@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 
 Message = Mapping[str, Any]
 Scope = dict[str, Any]
@@ -15,6 +16,10 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 FORM_BYTES: Final = 1 << 20  # what a form takes beside its file: boundaries, part headers, a name
+
+
+class BodyTooLarge(RequestDataTooBig):
+    """The same refusal inside Django; its text is a sentence for the sender."""
 
 
 class _TooLarge(Exception):

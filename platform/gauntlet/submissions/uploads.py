@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
-from gauntlet.body_limit import FORM_BYTES, sentence
+from gauntlet.body_limit import FORM_BYTES, BodyTooLarge, sentence
 from gauntlet.submissions.errors import UploadTooLarge, UploadUnusable
 
 
@@ -33,4 +32,4 @@ class LimitedUploadHandler(TemporaryFileUploadHandler):
     ) -> None:
         """Refuse before the first byte is read."""
         if content_length > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
-            raise RequestDataTooBig(sentence())
+            raise BodyTooLarge(sentence())

@@ -80,7 +80,7 @@ class TestJoining:
 class TestSubmitting:
     def test_the_limits_stand_before_the_form(self, participant):
         html = body(participant.get(f"{PLANT}/submit/"))
-        assert "At most <b>1.1 GB</b>" in html
+        assert "At most <b>1.07 GB</b>" in html
         assert "of 5" in html  # a day, development
         assert "of 20" in html  # in all, test
         assert "Europe/Vienna" in html

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from math import floor
 from typing import Any
 
 from django import template
@@ -114,12 +115,13 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def size(count: int | None) -> str:
-    """Bytes in decimal units: ``12.4 MB``."""
+    """Bytes in decimal units, never more than there are: ``12.4 MB``."""
     if count is None:
         return "–"
     for unit, worth in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if count >= worth:
-            return f"{count / worth:.{0 if count >= 100 * worth else 1}f} {unit}"
+            digits = 0 if count >= 100 * worth else 1 if count >= 10 * worth else 2
+            return f"{floor(count / worth * 10**digits) / 10**digits:.{digits}f} {unit}"
     return f"{count} byte{'' if count == 1 else 's'}"
 
 
@@ -199,6 +201,7 @@ def now_iso() -> str:
 @register.inclusion_tag("components/field.html")
 def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
     """A form field with its label, its hint, and its error beside it."""
+    bound.field.widget.attrs.pop("placeholder", None)  # it would say the label once more, in grey
     described = [f"{bound.id_for_label}-hint"] if hint or bound.help_text else []
     attributes: dict[str, Any] = {}
     if bound.errors:
@@ -218,7 +221,7 @@ def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
 def bar(cell: Any, low: float, high: float) -> SafeString:
     """A value and its interval on the scale of the whole board, as one short path in pixels."""
     if cell is None or high <= low:
-        return mark_safe("")
+        return mark_safe("<svg></svg>")
 
     def place(value: float) -> int:
         return round(min(max((value - low) / (high - low), 0.0), 1.0) * BAR_WIDTH)

@@ -134,7 +134,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
     }
     if request.method == "GET" or not form.is_valid():
         return render(request, "organizer/import.html", context, status=200 if request.method == "GET" else 422)
-    upload: UploadedFile = form.cleaned_data["bundle"]
+    upload: UploadedFile[Any] = form.cleaned_data["bundle"]
     try:
         made = _import(upload, request)
     except SlugTaken as refusal:
@@ -151,7 +151,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
     return redirect(place)
 
 
-def _import(upload: UploadedFile, request: HttpRequest) -> Competition:
+def _import(upload: UploadedFile[Any], request: HttpRequest) -> Competition:
     with tempfile.NamedTemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR, suffix=".zip") as copy:
         for chunk in upload.chunks():
             copy.write(chunk)

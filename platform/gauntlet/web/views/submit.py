@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,6 +19,7 @@ from gauntlet.submissions.services import receive
 from gauntlet.web.competition_page import CompetitionPage, open_page
 from gauntlet.web.forms import SubmitForm
 from gauntlet.web.submission_rows import submission_rows
+from gauntlet.web.templatetags.gauntlet_ui import size
 from gauntlet.web.views.accounts import signed_in
 from gauntlet.web.views.submissions import limits
 
@@ -65,6 +67,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         open_phases=phases,
         next_phase=coming[0] if coming else None,
         last_phase=page.phases[-1].phase if page.phases else None,
+        bundle_hint=f"A .zip with agent.yaml at its top, at most {size(settings.MAX_BUNDLE_BYTES)}.",
         **limits(),
     )
     if page.participation == "approved":

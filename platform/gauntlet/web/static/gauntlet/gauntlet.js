@@ -7,7 +7,8 @@
   // --- Words for amounts; the same as the server's (templatetags/gauntlet_ui.py) ---
   function bytes(n) {
     for (const [unit, size] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) {
-      if (n >= size) return `${(n / size).toFixed(n >= 100 * size ? 0 : 1)} ${unit}`;
+      const tenth = 10 ** (n >= 100 * size ? 0 : n >= 10 * size ? 1 : 2);
+      if (n >= size) return `${(Math.floor((n / size) * tenth) / tenth).toFixed(Math.log10(tenth))} ${unit}`;
     }
     return plural(n, "byte");
   }

@@ -136,6 +136,7 @@ class Bubblewrap(Sandbox):
                 arguments=self._arguments(spec, image, mounts),
                 become=_become(uid) if self._root else (),
                 program=spec.command,
+                environment={**image.environment, **spec.environment},
                 seccomp=seccomp.bpf(seccomp.this_architecture()),
                 join=self._join(run, spec.limits),
                 counters=self._counters(run),
@@ -176,8 +177,6 @@ class Bubblewrap(Sandbox):
             arguments += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
         else:
             arguments += ["--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid())]
-        for key, value in {**image.environment, **spec.environment}.items():
-            arguments += ["--setenv", key, value]
         arguments += file_system(image.rootfs, mounts, spec.limits)
         return [*arguments, "--chdir", spec.working_directory]
 
@@ -204,5 +203,5 @@ class Bubblewrap(Sandbox):
 
 def _become(uid: int) -> list[str]:
     """The command that turns root without capabilities into the sandbox's uid, for good."""
-    words = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all"]
+    words = ["/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all"]
     return [*words, "--bounding-set=-all", "--no-new-privs", "--"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import resource
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +29,14 @@ _ARGUMENTS, _SECCOMP, _INFO, _BLOCK, _GATE = 3, 4, 5, 6, 7
 
 # The program waits twice. bubblewrap itself is held (--block-fd) until its first process is under the limits; but when
 # the worker dies meanwhile, it takes the closed pipe for the word to go on, and is not bound yet to die with its
-# parent. So the word to start is waited for inside, where a closed pipe means the end.
-_WAIT_AT_THE_GATE = f'read -r go <&{_GATE} || exit 125; exec {_GATE}<&-; exec "$@"'
+# parent. So the word to start is waited for inside, where a pipe that is closed without it means the end.
+#
+# What comes through the gate is the program's environment, as shell text. It must not be there before: with root as
+# the worker, setpriv runs as root, and would load what LD_PRELOAD names.
+_WAIT_AT_THE_GATE = f'. /proc/self/fd/{_GATE}; [ "$_gate" = open ] || exit 125; unset _gate; exec "$@" {_GATE}<&-'
+_OPEN = "_gate=open\n"
 _GATEKEEPER = "sh"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +46,7 @@ class Plan:
     arguments: Sequence[str]  # its own, without descriptors
     become: Sequence[str]  # the command that changes to the sandbox's uid
     program: Sequence[str]
+    environment: Mapping[str, str]  # the program's, whole
     seccomp: bytes
     join: Callable[[int], None]  # puts a process under the limits
     counters: Callable[[], Counters]
@@ -51,13 +59,16 @@ class Held:
 
     process: Child  # bubblewrap on the host
     anchor: Anchor
-    gate: int | None  # a line opens it
+    gate: int | None
+    word: bytes  # what opens it
 
     def open_gate(self) -> None:
         """Let the program run."""
         if self.gate is not None:
             with contextlib.suppress(BrokenPipeError):  # it died meanwhile, which its supervisor sees
-                os.write(self.gate, b"go\n")
+                left = memoryview(self.word)
+                while left:
+                    left = left[os.write(self.gate, left) :]
         self.close_gate()
 
     def close_gate(self) -> None:
@@ -87,7 +98,10 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
     Raises:
         SandboxError: bubblewrap could not set the sandbox up.
     """
+    word = _word(plan.environment)
     gate_read, gate = os.pipe2(os.O_CLOEXEC)
+    if setting.owner is not None:
+        os.fchown(gate_read, setting.owner, setting.owner)  # it is opened once more by its name
     block_read, block = os.pipe2(os.O_CLOEXEC)
     info_read, info_write = os.pipe2(os.O_CLOEXEC)
     process = None
@@ -108,7 +122,7 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
     finally:
         os.close(info_read)
     os.close(block)  # which lets bubblewrap go on, up to the gate
-    held = Held(process=process, anchor=anchor, gate=gate)
+    held = Held(process=process, anchor=anchor, gate=gate, word=word)
     try:
         _wait_for_gatekeeper(process, anchor.init)
     except BaseException:
@@ -117,6 +131,14 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
         discard(process)
         raise
     return held
+
+
+def _word(environment: Mapping[str, str]) -> bytes:
+    for name in environment:
+        if not _NAME.fullmatch(name):
+            raise SandboxError(f"{name!r} is not the name of an environment variable")
+    lines = (f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+    return os.fsencode("".join(lines) + _OPEN)
 
 
 def discard(process: Child) -> None:
@@ -128,9 +150,7 @@ def discard(process: Child) -> None:
 
 def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, given: Mapping[int, int]) -> Child:
     with contextlib.ExitStack() as stack:
-        # Through descriptors, not on the command line: every user of the host can read that, and the program's
-        # environment is among the arguments. bubblewrap's own environment is empty, so that none of the program's
-        # variables (LD_PRELOAD) reaches the part of it that runs outside.
+        # Through a descriptor: there is no limit on its length, as there is on a command line's.
         arguments = b"".join(os.fsencode(word) + b"\0" for word in plan.arguments)
         files = {
             _ARGUMENTS: stack.enter_context(_file_of(arguments)),
@@ -145,7 +165,7 @@ def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, given: Mapping
             files[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             stack.callback(os.close, files[0])
         options = ["--args", _ARGUMENTS, "--seccomp", _SECCOMP, "--info-fd", _INFO, "--block-fd", _BLOCK, "--"]
-        command = [*plan.become, _GATEKEEPER, "-c", _WAIT_AT_THE_GATE, "gate", *plan.program]
+        command = [*plan.become, f"/usr/bin/{_GATEKEEPER}", "-c", _WAIT_AT_THE_GATE, "gate", *plan.program]
         process = spawn(
             bubblewrap(), [*(str(word) for word in options), *command], given={**files, **given}, pipes=pipes
         )

@@ -121,6 +121,13 @@ def test_the_environment_is_a_whitelist(execute, monkeypatch):
     assert seen["PATH"].startswith("/opt/venv/bin:")
 
 
+def test_values_of_the_environment_are_only_text(execute):
+    values = {"A": 'it\'s $(id) `id` \\ "x"\nsecond line', "B": "", "C": "'; exit 3; '", "LONG": "x" * 100_000}
+    finished = execute("import json, os; print(json.dumps(dict(os.environ)))", environment=values)
+    seen = json.loads(finished.run.log_tail("stdout", 1 << 20))
+    assert {name: seen.get(name) for name in values} == values
+
+
 def test_the_environment_is_not_on_the_hosts_command_lines(prepare):
     run = prepare("import time; time.sleep(600)", environment={"TOKEN": "unguessable-4711"})
     run.start()

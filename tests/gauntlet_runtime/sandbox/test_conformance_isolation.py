@@ -107,6 +107,19 @@ def test_the_program_has_no_privilege_and_can_get_none(execute):
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
 
 
+def test_a_library_in_the_environment_is_loaded_by_the_program_only(execute, tmp_path):
+    """Under bubblewrap as root something runs as root before the program: it must not meet the program's variables."""
+    finished = execute(
+        ["sh", "-c", "cat /app/output/* 2>/dev/null; echo end"],
+        environment={"LD_PRELOAD": "/no/such/library.so", "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": "/app/output/trace"},
+        mounts=[Mount(target="/app/output", writable=True)],
+    )
+    finished.run.collect("/app/output", tmp_path / "out")
+    traces = [path.read_text() for path in (tmp_path / "out").iterdir()]
+    assert traces != []
+    assert not any("setpriv" in trace for trace in traces)
+
+
 def test_only_its_own_processes_are_seen(execute):
     finished = execute("import os; print(len([n for n in os.listdir('/proc') if n.isdecimal()]))")
     assert int(finished.stdout) <= 3

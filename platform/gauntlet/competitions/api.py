@@ -6,9 +6,9 @@ One competition in detail shows quotas too, so that route is the submissions app
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, BinaryIO
+from typing import Any
 
-from django.http import FileResponse
+from django.http import StreamingHttpResponse
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
@@ -26,7 +26,7 @@ from gauntlet.competitions.errors import KitNotFound
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.competitions.selectors import PhaseState, phase_state, visible_competitions
 from gauntlet.storage.models import Artifact
-from gauntlet.storage.services import open_artifact
+from gauntlet.storage.streaming import download
 
 
 class PhaseAnswer(serializers.Serializer[Any]):
@@ -121,18 +121,17 @@ class JoinView(APIView):
         return Response(ParticipationAnswer({"state": participation.state}).data)
 
 
-def _download(artifact: Artifact | None, *, name: str) -> FileResponse:
+def _download(artifact: Artifact | None, *, name: str) -> StreamingHttpResponse:
     if artifact is None:
         raise KitNotFound("The phase offers no such download.")
-    file: BinaryIO = open_artifact(artifact)
-    return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
+    return download(artifact, name=name)
 
 
 class KitView(APIView):
     """The starting kit of a phase."""
 
     @extend_schema(responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)})
-    def get(self, request: Request, slug: str, index: int) -> FileResponse:
+    def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:
         """Download the starting kit as a zip; whoever sees the competition may."""
         phase = access_phase(access_competition_as_visitor(person(request), slug), index)
         return _download(phase.kit, name=f"{slug}-{index}-kit.zip")
@@ -142,7 +141,7 @@ class PublicDataView(APIView):
     """The public data of a phase."""
 
     @extend_schema(responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)})
-    def get(self, request: Request, slug: str, index: int) -> FileResponse:
+    def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:
         """Download the public data as a zip; whoever sees the competition may."""
         phase = access_phase(access_competition_as_visitor(person(request), slug), index)
         return _download(phase.public_data, name=f"{slug}-{index}-data.zip")

@@ -20,6 +20,7 @@ from gauntlet_runtime.gateway.errors import (
     closed_episode,
     unknown_episode,
 )
+from gauntlet_runtime.gateway.fatal import give_up, watch
 from gauntlet_runtime.gateway.messages import (
     AgentClosed,
     AgentIdle,
@@ -81,6 +82,7 @@ class Job:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(watch)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -212,7 +214,7 @@ class Job:
                 slot = await self._take_slot()
                 if slot is None:
                     return None
-                episode = await self._begin(slot, generation)
+                episode = await self._begin_or_give_up(slot, generation)
                 if episode is not None:
                     return episode
         finally:
@@ -235,6 +237,14 @@ class Job:
                     return slot
             await self._changed.wait()
         return None
+
+    async def _begin_or_give_up(self, slot: Slot, generation: int) -> Episode | None:
+        try:
+            return await self._begin(slot, generation)
+        except ApiError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the episode has left the queue and is not open: it would be lost
+            give_up("an episode could not be opened", error)
 
     async def _begin(self, slot: Slot, generation: int) -> Episode | None:
         """Put the next episode into this environment; None where that did not work and another try may."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pydantic_core
 
+from gauntlet_runtime.gateway.fatal import give_up
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import (
     AnswerEvent,
@@ -50,8 +51,11 @@ class Recorder:
     def _write(self, event: Event) -> None:
         if self.closed:
             return
-        self._file.write(event.model_dump_json().encode() + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(event.model_dump_json().encode() + b"\n")
+            self._file.flush()
+        except OSError as error:
+            give_up("the record cannot be written", error)
         self._seq += 1
 
     def _common(self) -> dict[str, Any]:
@@ -169,6 +173,8 @@ def close_unfinished(folder: Path, *, message: str) -> bool:
     A last line that was torn by the writer's death is cut off.
     """
     path = folder / "trajectory.jsonl"
+    if not path.is_file():
+        return False
     lines = [line for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
     events = list(read_events(lines))
     if not events or events[-1].kind == "end":

@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
 from gauntlet_runtime.gateway.confine import confine
+from gauntlet_runtime.gateway.fatal import watch
 from gauntlet_runtime.gateway.http_protocol import AgentProtocol
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.messages import (
@@ -145,6 +146,7 @@ class GatewayServer:
                 task = asyncio.create_task(self._job.agent_ended(generation, failure, message))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
+                task.add_done_callback(watch)
             case MoreEpisodes(setup=setup):
                 self._job.add(_read_setup(setup).episodes)
             case _:

@@ -52,6 +52,26 @@ def test_a_gateway_killed_in_the_middle_is_the_platforms_fault(room):
     assert sandboxes_left(room) == []
 
 
+def test_a_gateway_that_cannot_write_its_record_gives_up_rather_than_go_on_without(room):
+    def spoil(event, detail):
+        if event is JobEvent.EPISODE_ENDED:
+            records = next(iter(Path(room.folder).glob("*/records")))
+            (records / "00001").mkdir()  # where the next record is to be made
+
+    room.on_event = spoil
+    with pytest.raises(GatewayLost):
+        room.agent(
+            """
+answer(next_episode())
+while not os.path.exists("/tmp/never"):
+    ask("GET", "/episodes")
+    if (e := next_episode()) is None:
+        break
+""",
+            keys=["A", "B"],
+        )
+
+
 def test_a_cancelled_job_ends_at_once_and_leaves_nothing(room):
     def cancel(event, detail):
         room.cancelled.set()

@@ -61,6 +61,7 @@ class Actions:
                 episode.recorder.agent_message(text)
                 reply, done = await episode.link.say(text)
                 episode.recorder.user_message(reply, done=done)
+                episode.messages += [{"role": "agent", "text": text}, {"role": "user", "text": reply}]
         except EnvironmentFailed as error:
             raise await self._job.environment_failed(episode, str(error)) from error
         return {"reply": reply, "done": done}

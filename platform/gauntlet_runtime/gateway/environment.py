@@ -19,6 +19,7 @@ from gauntlet_runtime.gateway.pipes import open_pipes
 RESERVED_PREFIX: Final = "gauntlet_"  # tools of the contract between platform and environment, never the agent's
 START_SECONDS: Final = 60.0
 RESET_SECONDS: Final = 60.0
+_PAGES: Final = 100
 _GONE: Final = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
 
 
@@ -30,6 +31,8 @@ class EnvironmentLink:
         self.served = False  # the handshake was answered
         self.ended = asyncio.Event()
         self._tools: list[dict[str, Any]] | None = None
+        self._changes = 0
+        self._listing = asyncio.Lock()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._dispatcher: JSONRPCDispatcher[TransportContext] | None = None
         self._task = asyncio.create_task(self._serve(stdin, stdout))
@@ -56,6 +59,7 @@ class EnvironmentLink:
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, mcp_types.ToolListChangedNotification):
+            self._changes += 1
             self._tools = None
 
     async def _request(self, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -85,20 +89,28 @@ class EnvironmentLink:
 
     async def tools(self) -> list[dict[str, Any]]:
         """Every tool as the environment describes it, listed once (and again where it says that the list changed)."""
-        while self._tools is None:
-            listed: list[dict[str, Any]] = []
-            self._tools = listed
-            cursor: str | None = None
-            for _ in range(100):
-                try:
-                    page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, RESET_SECONDS)
-                except MCPError as error:
-                    raise EnvironmentFailed("it does not list its tools") from error
-                listed.extend(_sound_tools(page))
-                cursor = page.get("nextCursor")
-                if not cursor:
-                    break
+        if self._tools is None:
+            async with self._listing:
+                while self._tools is None:
+                    changes = self._changes
+                    listed = await self._list_tools()
+                    if changes == self._changes:  # else it changed while it was being listed
+                        self._tools = listed
         return self._tools
+
+    async def _list_tools(self) -> list[dict[str, Any]]:
+        listed: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(_PAGES):
+            try:
+                page = await self._request("tools/list", {"cursor": cursor} if cursor else {}, RESET_SECONDS)
+            except MCPError as error:
+                raise EnvironmentFailed("it does not list its tools") from error
+            listed.extend(_sound_tools(page))
+            cursor = page.get("nextCursor")
+            if not cursor:
+                return listed
+        raise EnvironmentFailed("its list of tools does not end")
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """A tool's raw MCP result; a JSON-RPC error of the environment becomes a result that says so."""

@@ -44,6 +44,7 @@ class Episode:
         self.generation = generation
         self.clock = EpisodeClock(limits.episode_seconds)
         self.recorder = Recorder(folder, episode=spec.episode)
+        self.messages = [{"role": "user", "text": spec.text}]  # the conversation so far
         self.closing = False
         self.answered = False
         self.finished = asyncio.Event()
@@ -133,7 +134,7 @@ class Episode:
         return {
             "id": self.id,
             "scenario": {"id": self.spec.scenario, "text": self.spec.text, "show": self.spec.show},
-            "messages": [{"role": "user", "text": self.spec.text}],
+            "messages": self.messages,
             "deadline": (datetime.now(UTC) + timedelta(seconds=left)).isoformat(),
             "seconds_left": round(left, 3),
             "budget": {

@@ -67,7 +67,7 @@ class Job:
         self._slots = [Slot(number) for number in range(setup.slots)]
         self._open: dict[str, Episode] = {}
         self._over: dict[str, ApiError] = {}
-        self._opening = 0
+        self._opening: set[object] = set()  # requests of the current sandbox that wait for an episode
         self._changed = asyncio.Event()
         self._generation: int | None = None
         self._opened = 0
@@ -96,6 +96,7 @@ class Job:
         self._opened = 0
         self._asked = False
         self._overdue = False
+        self._opening.clear()
         self._trials.clear()
 
     async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
@@ -201,14 +202,15 @@ class Job:
         if generation != self._generation:
             raise ApiError(410, "agent_ended", "This sandbox is over.")
         self._asked = True
-        if len(self._open) + self._opening >= len(self._slots):
+        if len(self._open) + len(self._opening) >= len(self._slots):
             raise ApiError(
                 429,
                 "too_many_open_episodes",
                 f"{len(self._slots)} episode(s) of this agent may be open at once. Answer one first.",
                 retry_after=1.0,
             )
-        self._opening += 1
+        request = object()
+        self._opening.add(request)
         try:
             while self._next_waiting() is not None:
                 slot = await self._take_slot()
@@ -218,7 +220,7 @@ class Job:
                 if episode is not None:
                     return episode
         finally:
-            self._opening -= 1
+            self._opening.discard(request)
         self._overdue = True  # whatever is left is for another sandbox: this one is to leave
         return None
 
@@ -231,10 +233,11 @@ class Job:
 
     async def _take_slot(self) -> Slot | None:
         while not all(slot.down for slot in self._slots):
-            for slot in self._slots:
-                if slot.link is not None and not slot.taken:
-                    slot.taken = True
-                    return slot
+            free = [slot for slot in self._slots if slot.link is not None and not slot.taken]
+            if free:
+                slot = min(free, key=lambda slot: slot.link is None or not slot.link.served)  # ready ones first
+                slot.taken = True
+                return slot
             await self._changed.wait()
         return None
 
@@ -253,6 +256,7 @@ class Job:
             slot.taken = False
             return None
         self._queue.remove(waiting)
+        self._trials[waiting.spec.key] = waiting.spec.trial
         try:
             await link.reset(key=waiting.spec.key, seed=waiting.spec.seed)
             tools = [str(tool["name"]) for tool in visible(await link.tools())]
@@ -303,7 +307,6 @@ class Job:
             scenario=spec.scenario, trial=spec.trial, seed=spec.seed, text=spec.text, show=spec.show, tools=tools
         )
         slot.episode = episode
-        self._trials[spec.key] = spec.trial
         self._open[episode.id] = episode
         self._opened += 1
         self._overdue = False

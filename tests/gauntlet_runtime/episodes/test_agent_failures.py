@@ -186,6 +186,25 @@ while (e := next_episode()):
     assert outcome.said == ["e0", False, "other", True, "again", False]
 
 
+def test_two_trials_are_not_opened_beside_each_other_either(room):
+    spec = room.spec(
+        """
+import threading
+opened = []
+threads = [threading.Thread(target=lambda: opened.append(next_episode())) for _ in range(2)]
+[t.start() for t in threads], [t.join() for t in threads]
+say(len([e for e in opened if e]))
+[answer(e) for e in opened if e]
+""",
+        max_parallel_episodes=2,
+    )
+    first = spec.episodes[0]
+    again = first.model_copy(update={"episode": "again", "trial": 2})
+    outcome = room.run(spec.model_copy(update={"episodes": [first, again]}))
+    assert outcome.said == [1, 1]
+    assert [episode.failure for episode in outcome.episodes] == [None, None]
+
+
 def test_an_agent_beyond_its_sandboxs_time_is_named_with_the_seconds(room, monkeypatch):
     monkeypatch.setattr("gauntlet_runtime.run_job.PLATFORM_SECONDS", 0.0)
     outcome = room.agent("e = next_episode()\nimport time\ntime.sleep(1000)", agent_limits=SandboxLimits(seconds=2))

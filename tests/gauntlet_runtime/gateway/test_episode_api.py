@@ -247,6 +247,35 @@ answer(e)
     assert "message" not in outcome.kinds()
 
 
+def test_the_open_episodes_tell_the_conversation_so_far(room):
+    outcome = room.agent("""
+e = next_episode()
+ask("POST", f"/episodes/{e['id']}/messages", {"text": "hi"})
+say(ask("GET", "/episodes")[1]["episodes"][0]["messages"])
+answer(e)
+""")
+    assert outcome.said == [
+        [
+            {"role": "user", "text": "question 0"},
+            {"role": "agent", "text": "hi"},
+            {"role": "user", "text": "you said: hi"},
+        ]
+    ]
+
+
+def test_tools_that_a_scenario_adds_are_listed_once_the_environment_says_so(room):
+    outcome = room.agent(
+        """
+while (e := next_episode()):
+    say(sorted(t["name"] for t in rpc(e, "tools/list")[1]["result"]["tools"] if t["name"].startswith("only_")))
+    answer(e)
+""",
+        keys=["plain", "more-tools", "plain"],
+    )
+    assert outcome.said == [[], ["only_here"], []]
+    assert "only_here" in outcome.record(1)[0].tools
+
+
 def test_waiting_for_the_environment_stops_the_episodes_clock(room):
     outcome = room.agent(
         """

@@ -34,6 +34,10 @@ def reserved(name, arguments):
             return text("no such scenario", error=True)
         if arguments["scenario"] == "dies-in-reset":
             os._exit(3)
+        if "more-tools" in (arguments["scenario"], STATE["scenario"]):
+            TOOLS[:] = [name for name in TOOLS if name != "only_here"]
+            TOOLS.extend(["only_here"] if arguments["scenario"] == "more-tools" else [])
+            write({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         STATE.update(scenario=arguments["scenario"], seed=arguments["seed"], calls=0, resets=STATE["resets"] + 1)
         return structured({"ok": True})
     if name == "gauntlet_user":

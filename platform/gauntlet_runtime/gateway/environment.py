@@ -112,10 +112,11 @@ class EnvironmentLink:
                 return listed
         raise EnvironmentFailed("its list of tools does not end")
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call(self, tool: str, arguments: dict[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
         """A tool's raw MCP result; a JSON-RPC error of the environment becomes a result that says so."""
+        patience = self._call_seconds if seconds is None else seconds
         try:
-            result = await self._request("tools/call", {"name": tool, "arguments": arguments}, self._call_seconds)
+            result = await self._request("tools/call", {"name": tool, "arguments": arguments}, patience)
         except MCPError as error:
             return error_result(error.message)
         if not isinstance(result.get("content"), list):
@@ -128,7 +129,7 @@ class EnvironmentLink:
 
     async def reset(self, *, key: str, seed: int) -> None:
         """Put the environment into a scenario's initial state."""
-        result = await self.call("gauntlet_reset", {"scenario": key, "seed": seed})
+        result = await self.call("gauntlet_reset", {"scenario": key, "seed": seed}, seconds=RESET_SECONDS)
         if result.get("isError"):
             raise EnvironmentFailed("it refused to set up the scenario")
 
@@ -143,7 +144,7 @@ class EnvironmentLink:
         """What ``gauntlet_state`` returns, or None where it is not offered."""
         if not await self.offers("gauntlet_state"):
             return None
-        return _payload(await self.call("gauntlet_state", {}))
+        return _payload(await self.call("gauntlet_state", {}, seconds=RESET_SECONDS))
 
     def keeps_state(self) -> bool:
         """Whether the tools listed last include gauntlet_state; never asks the program."""

@@ -56,13 +56,13 @@ while (e := next_episode()):
         answer(e)
 """,
         keys=["A", "B"],
-        episode_limits=EpisodeLimits(episode_seconds=0.6),
+        episode_limits=EpisodeLimits(episode_seconds=2.0),
     )
     assert endings(outcome) == [("e0", "failed", FailureCode.TIME_LIMIT), ("e1", "answered", None)]
     status, refusal = outcome.said[0], outcome.said[1]
     assert status == 410
     assert (refusal[0], refusal[1]["code"]) == (410, "episode_closed")
-    assert "0.6 seconds" in outcome.episodes[0].message
+    assert "2 seconds" in outcome.episodes[0].message
     assert "start 2" not in outcome.result.log
 
 
@@ -77,7 +77,7 @@ while (e := next_episode()):
     answer(e)
 """,
         keys=["A", "B"],
-        episode_limits=EpisodeLimits(episode_seconds=0.5),
+        episode_limits=EpisodeLimits(episode_seconds=2.0),
     )
     assert endings(outcome) == [("e0", "failed", FailureCode.TIME_LIMIT), ("e1", "answered", None)]
     assert "start 2 of the agent" in outcome.result.log
@@ -207,6 +207,6 @@ say(len([e for e in opened if e]))
 
 def test_an_agent_beyond_its_sandboxs_time_is_named_with_the_seconds(room, monkeypatch):
     monkeypatch.setattr("gauntlet_runtime.run_job.PLATFORM_SECONDS", 0.0)
-    outcome = room.agent("e = next_episode()\nimport time\ntime.sleep(1000)", agent_limits=SandboxLimits(seconds=2))
+    outcome = room.agent("e = next_episode()\nimport time\ntime.sleep(1000)", agent_limits=SandboxLimits(seconds=6))
     assert endings(outcome) == [("e0", "failed", FailureCode.TIME_LIMIT)]
-    assert "2 are allowed" in outcome.episodes[0].message
+    assert "6 are allowed" in outcome.episodes[0].message

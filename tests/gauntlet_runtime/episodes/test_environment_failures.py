@@ -117,7 +117,7 @@ def test_an_environment_without_enough_memory_is_named(room):
 
 
 def test_an_environment_that_hangs_counts_as_dead(room, monkeypatch):
-    monkeypatch.setattr("gauntlet_runtime.run_job.CALL_SECONDS", 0.5)
+    monkeypatch.setattr("gauntlet_runtime.run_job.CALL_SECONDS", 2.0)
     outcome = room.agent(
         """
 first = next_episode()

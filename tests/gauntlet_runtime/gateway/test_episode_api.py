@@ -204,7 +204,7 @@ def test_no_more_tool_calls_run_at_once_than_may_and_overlaps_are_marked(room):
 import threading
 e = next_episode()
 results = []
-threads = [threading.Thread(target=lambda: results.append(tool(e, "slow", seconds=0.5)[1]["result"])) for _ in range(4)]
+threads = [threading.Thread(target=lambda: results.append(tool(e, "slow", seconds=2)[1]["result"])) for _ in range(4)]
 [t.start() for t in threads], [t.join() for t in threads]
 say(sorted(r["isError"] for r in results))
 say(tool(e, "slow", seconds=0)[1]["result"]["isError"])
@@ -280,13 +280,13 @@ def test_waiting_for_the_environment_stops_the_episodes_clock(room):
     outcome = room.agent(
         """
 e = next_episode()
-say(tool(e, "slow", seconds=1.5)[0])
+say(tool(e, "slow", seconds=3.5)[0])
 say(answer(e)[0])
 """,
-        episode_limits=EpisodeLimits(episode_seconds=1.0),
+        episode_limits=EpisodeLimits(episode_seconds=3.0),
     )
     assert outcome.said == [200, 200]
-    assert outcome.episodes[0].seconds < 1.0
+    assert outcome.episodes[0].seconds < 3.0
 
 
 def test_a_malformed_plan_or_message_is_refused_with_its_place(room):

@@ -1,4 +1,8 @@
-"""The leaderboard's API with 100, 1,000 and 5,000 rows, beside a board read row by row through the ORM."""
+"""The leaderboard's API with 100, 1,000 and 5,000 rows, beside a board read row by row through the ORM.
+
+The plain way takes two queries a row, so it reads no more than `PLAIN_ROWS` entries; its time and its queries for a
+larger board are that many times as much, which is what they are shown as.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from typing import Any
 
 SIZES = (100, 1_000, 5_000)
 REPEATS = 15
+PLAIN_ROWS = 100
+PLAIN_IS = f"each row and its values read through the ORM, one after the other (beyond {PLAIN_ROWS} rows: scaled up)"
 
 
 def rows() -> list[dict[str, Any]]:
@@ -23,7 +29,9 @@ def rows() -> list[dict[str, Any]]:
         with _board(size) as slug:
             address = f"/api/v1/competitions/{slug}/phases/0/leaderboard"
             page, queries = _measure(lambda address=address: client.get(address))
-            plain, plain_queries = _measure(lambda slug=slug: _plain_page(slug), repeats=1)
+            plain, plain_queries = (
+                each * size / PLAIN_ROWS for each in _measure(lambda slug=slug: _plain_page(slug), repeats=1)
+            )
             table.append(_row(f"board of {size}: page of 100", page * 1000, plain * 1000, goal=50.0, unit="ms"))
             table.append(_row(f"board of {size}: queries", queries, plain_queries, goal=10, unit=""))
             if size == max(SIZES):
@@ -33,7 +41,15 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _row(name: str, ours: float, plain: float, *, goal: float, unit: str) -> dict[str, Any]:
-    return {"name": name, "ours": ours, "plain": plain, "goal": goal, "unit": unit, "ok": ours <= goal}
+    return {
+        "name": name,
+        "ours": ours,
+        "plain": plain,
+        "goal": goal,
+        "unit": unit,
+        "ok": ours <= goal,
+        "plain_is": PLAIN_IS,
+    }
 
 
 def _measure(call: Callable[[], Any], *, repeats: int = REPEATS) -> tuple[float, int]:
@@ -43,12 +59,13 @@ def _measure(call: Callable[[], Any], *, repeats: int = REPEATS) -> tuple[float,
 
     with CaptureQueriesContext(connection) as captured:
         call()
+        queries = len(captured)  # here: the next request empties the list
     seconds = []
     for _ in range(repeats):
         begun = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - begun)
-    return statistics.median(seconds), len(captured)
+    return statistics.median(seconds), queries
 
 
 def _plain_page(slug: str) -> list[tuple[str, list[float]]]:
@@ -56,7 +73,7 @@ def _plain_page(slug: str) -> list[tuple[str, list[float]]]:
     from gauntlet.leaderboards.models import Entry
 
     table = []
-    for entry in Entry.objects.filter(phase__competition__slug=slug):
+    for entry in Entry.objects.filter(phase__competition__slug=slug)[:PLAIN_ROWS]:
         values = {value.column.key: value.value for value in entry.submission.column_values.all()}
         table.append((entry.participant.username, values))
     return sorted(table, key=lambda row: -row[1]["c0"])[:100]
@@ -64,11 +81,17 @@ def _plain_page(slug: str) -> list[tuple[str, list[float]]]:
 
 @contextmanager
 def _board(size: int, columns: int = 9) -> Iterator[str]:
-    """A competition whose board has this many entries; gone afterwards."""
-    from django.db import transaction
+    """A competition whose board has this many entries; gone afterwards.
+
+    With the statistics that a database gathers of itself within a minute of such a change.
+    """
+    from django.db import connection, transaction
 
     with transaction.atomic():
-        yield _make_board(size, columns)
+        slug = _make_board(size, columns)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        yield slug
         transaction.set_rollback(True)
 
 
@@ -80,7 +103,7 @@ def _make_board(size: int, columns: int) -> str:
     from gauntlet.submissions.models import Submission
 
     people = User.objects.bulk_create(
-        User(username=f"p{size}-{n}", email=f"p{size}-{n}@example.org", password="!")  # noqa: S106  # cannot log in
+        User(username=f"p{size}-{n}", email=f"p{size}-{n}@example.org", password="!")  # cannot log in
         for n in range(size)
     )
     competition = Competition.objects.create(

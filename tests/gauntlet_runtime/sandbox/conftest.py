@@ -60,11 +60,12 @@ def _engine_answers() -> bool:
 
 
 @contextlib.contextmanager
-def _own_engine() -> Iterator[str]:
+def _own_engine(name: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Docker engine of the tests' own: no bridge, no packet filter, nothing of the host's changed."""
+    before = os.environ.get("DOCKER_HOST")
     dockerd = shutil.which("dockerd")
     assert dockerd, "dockerd is missing; as root run: apt-get install -y docker.io"
-    data = REPOSITORY / "var" / "docker-tests" / os.environ.get("PYTEST_XDIST_WORKER", "main")
+    data = REPOSITORY / "var" / "docker-tests" / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}-{name}"
     data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gd-") as folder:  # a unix socket's path must be short
         address = f"unix://{folder}/docker.sock"
@@ -76,9 +77,11 @@ def _own_engine() -> Iterator[str]:
             os.environ["DOCKER_HOST"] = address
             wait_until(lambda: _engine_answers() or engine.poll() is not None, seconds=60)
             assert engine.poll() is None, (data / "dockerd.log").read_text()[-4000:]
-            yield address
+            yield engine
         finally:
             del os.environ["DOCKER_HOST"]
+            if before is not None:
+                os.environ["DOCKER_HOST"] = before
             engine.send_signal(signal.SIGTERM)
             engine.wait(60)
 
@@ -88,9 +91,17 @@ def docker_engine(images_folder: Path) -> Iterator[None]:
     """A Docker engine that has the images: the host's, or one that is stopped afterwards."""
     with contextlib.ExitStack() as stack:
         if not _engine_answers():
-            stack.enter_context(_own_engine())
+            stack.enter_context(_own_engine("shared"))
         _build_images("--docker")
         yield
+
+
+@pytest.fixture
+def doomed_engine(images_folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An engine for one test, which may end it."""
+    with _own_engine("doomed") as engine:
+        _build_images("--docker")
+        yield engine
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ class SubmissionsOfPhaseView(APIView):
             "name": submission.name,
             "state": submission.state,
             "created_at": submission.created_at,
-            "url": f"{settings.SITE_URL}/submissions/{submission.pk}",
+            "url": f"{settings.SITE_URL}/submissions/{submission.pk}/",
         }
         return Response(SubmissionAnswer(body).data, status=201)
 

@@ -64,7 +64,7 @@ def test_an_upload_is_taken(client: Client, address: str, headers: Any, user: Us
     body = answer.json()
     assert body["id"] == str(submission.pk)
     assert (body["name"], body["state"]) == ("First", "received")
-    assert body["url"].endswith(f"/submissions/{submission.pk}")
+    assert body["url"].endswith(f"/submissions/{submission.pk}/")
     assert (submission.participant, submission.source) == (user, "api")
 
 

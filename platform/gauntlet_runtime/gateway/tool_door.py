@@ -61,6 +61,11 @@ class ToolDoor:
             # Replies are JSON, never a stream, and there is no session to end.
             await send_json(send, 405, _error(None, _INVALID_REQUEST, "POST one JSON-RPC message."), allow=b"POST")
             return
+        unfit = _unfit_headers(scope)
+        if unfit is not None:
+            self._actions.malformed(episode)
+            await send_json(send, unfit.status, {**_error(None, _INVALID_REQUEST, unfit.message), **unfit.body()})
+            return
         try:
             body = await read_body(scope, receive, BODY_BYTES)
         except ApiError as error:
@@ -144,9 +149,7 @@ def _plain_call(request: dict[str, Any], scope: Scope) -> bool | None:
         return None
     if not isinstance(params.get("arguments", {}), dict):
         return None
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-    if "application/json" not in headers.get("content-type", "") or not _accepts_json(headers.get("accept", "")):
-        return None
+    headers = _headers_of(scope)
     version = headers.get("mcp-protocol-version")
     if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS:
         return False
@@ -155,8 +158,18 @@ def _plain_call(request: dict[str, Any], scope: Scope) -> bool | None:
     return True if isinstance(classify_inbound_request(request, headers=headers), InboundModernRoute) else None
 
 
-def _accepts_json(accept: str) -> bool:
-    return "application/json" in accept or "*/*" in accept or "application/*" in accept
+def _headers_of(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _unfit_headers(scope: Scope) -> ApiError | None:
+    """What the SDK would refuse in plain text, refused as JSON."""
+    headers = _headers_of(scope)
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
+    if not any(kind in headers.get("accept", "") for kind in ("application/json", "application/*", "*/*")):
+        return ApiError(406, "not_acceptable", "Send the header Accept: application/json, text/event-stream.")
+    return None
 
 
 def _error(identity: Any, code: int, message: str) -> dict[str, Any]:

@@ -74,6 +74,18 @@ answer(e)
     assert outcome.said == [200, 200, deep, deep, {}, -32601, -32602, -32602, [202, None], 405, 405]
 
 
+def test_a_request_without_the_right_headers_is_told_so_in_json(room):
+    outcome = room.agent("""
+e = next_episode()
+body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+for headers in ({"Content-Type": "text/plain"}, {"Accept": "text/html"}):
+    status, answer_body = raw("POST", f"/episodes/{e['id']}/mcp", body, **headers)
+    say(status, answer_body["code"], answer_body["error"]["message"] == answer_body["message"])
+answer(e)
+""")
+    assert outcome.said == [415, "unsupported_media_type", True, 406, "not_acceptable", True]
+
+
 def test_an_mcp_client_is_told_the_sentence_when_its_episode_is_over(room):
     outcome = room.agent("""
 import asyncio

@@ -167,9 +167,10 @@ def test_every_page_fits_a_phone_and_has_contrast_in_both_themes(
             faults += [f"{path} {scheme}: {fault}" for fault in page.evaluate(CONTRAST)]
             if page.evaluate("document.documentElement.scrollWidth") > 1280:
                 faults.append(f"{path} is wider than 1280 pixels")
-        page.set_viewport_size({"width": 390, "height": 844})
-        if page.evaluate("document.documentElement.scrollWidth") > 390:
-            faults.append(f"{path} is wider than a phone")
+        for width in (1024, 768, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                faults.append(f"{path} is wider than {width} pixels")
     assert faults == []
 
 

@@ -188,7 +188,7 @@ def _difference(score: ScoreStory, other: float | None) -> str:
         return ""
     by = round(score.value - other, score.precision)
     if by == 0:
-        return "this one is the same"
+        return "equal"
     better = (by > 0) != (score.sorting == "asc")
     return f"this one is {abs(by):.{score.precision}f} {'better' if better else 'worse'}"
 

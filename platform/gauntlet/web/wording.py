@@ -16,6 +16,11 @@ FAULT_SENTENCE: Final = {
 _AGAIN_LATER: Final = "Nothing to change on your side. Submit the same bundle again later, or wait for the rerun."
 _ORGANIZER: Final = "Nothing to change on your side. Tell the organizer if it stays like this."
 
+#: Where the phase does not show the agent's log.
+NEXT_STEP_WITHOUT_LOG: Final = {
+    "agent_error": "Run `gauntlet test` on your machine, where you see what the agent prints, and submit again.",
+}
+
 NEXT_STEP: Final = {
     "invalid_bundle": "Correct the points below and submit again. `gauntlet test` finds them before an upload does.",
     "agent_error": "Read the last lines of the log, run `gauntlet test` on your machine, and submit again.",

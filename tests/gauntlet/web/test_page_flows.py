@@ -265,3 +265,16 @@ class TestImporting:
         assert participant.post(f"{PLANT}/organizer/publish").status_code == 404
         assert "everybody sees it now" in body(organizer.post(f"{PLANT}/organizer/publish", follow=True))
         assert participant.get(f"{PLANT}/").status_code == 200
+
+
+def test_a_fault_of_ours_gives_a_page_that_needs_nothing_to_work(world, monkeypatch):
+    from gauntlet.web.views import home
+
+    def broken(*_):
+        raise RuntimeError("a secret detail")
+
+    monkeypatch.setattr(home, "home_rows", broken)
+    answer = Client(raise_request_exception=False).get("/")
+    assert answer.status_code == 500
+    assert "Something broke on our side" in body(answer)
+    assert "secret detail" not in body(answer)

@@ -126,15 +126,15 @@ def size(count: int | None) -> str:
 
 
 @register.filter
-def demote(html: str) -> SafeString:
-    """Sanitised HTML with headings that go on from the page's own two levels, without a gap, whatever it began with."""
+def demote(html: str, first: int = 3) -> SafeString:
+    """Sanitised HTML with headings that begin at level ``first`` and go on without a gap, whatever they began with."""
     top = min((int(level) for level in re.findall(r"<h([1-6])", html)), default=1)
-    now = 2
+    now = first - 1
 
     def lower(found: re.Match[str]) -> str:
         nonlocal now
         if found[1] == "<h":
-            now = min(int(found[2]) - top + 3, now + 1, 6)
+            now = min(int(found[2]) - top + first, now + 1, 6)
         return f"{found[1]}{now}"
 
     return mark_safe(re.sub(r"(</?h)([1-6])", lower, html))  # noqa: S308 -- sanitised when it was stored
@@ -165,9 +165,11 @@ def fault(owner: str) -> str:
 
 
 @register.filter
-def next_step(code: str) -> SafeString:
+def next_step(code: str, log_visible: bool = True) -> SafeString:
     """What the participant can do about a failure code; commands are set as code."""
-    return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", wording.NEXT_STEP.get(code, "")))  # noqa: S308 -- our text
+    blind = "" if log_visible else wording.NEXT_STEP_WITHOUT_LOG.get(code, "")
+    text = blind or wording.NEXT_STEP.get(code, "")
+    return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", text))  # noqa: S308 -- our own sentences
 
 
 @register.simple_tag(takes_context=True)

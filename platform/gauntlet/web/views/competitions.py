@@ -36,7 +36,8 @@ def _overview(page: CompetitionPage, index: int | None, **more: Any) -> dict[str
     shown = next((one for one in pages if index is None or one.index == index), None)
     if index is not None and shown is None:
         raise Http404
-    return page.context("overview", pages=pages, page=shown, **more)
+    titled = shown is not None and shown.html.lstrip().startswith("<h1")  # the text has a heading of its own
+    return page.context("overview", pages=pages, page=shown, titled=titled, **more)
 
 
 @require_GET

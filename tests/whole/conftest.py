@@ -79,7 +79,7 @@ def installation() -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def in_database(installation: Installation, django_db_blocker: Any) -> Iterator[None]:
-    """Lets the module's tests look into the installation's database, which is empty when the module begins and ends."""
+    """Lets the module's tests look into the installation's database; what they put there is theirs to remove."""
     from django.core.management import call_command
     from django.db import connections
     from django.test import override_settings
@@ -91,9 +91,6 @@ def in_database(installation: Installation, django_db_blocker: Any) -> Iterator[
         connection.settings_dict = {**before, **environ.Env.db_url_config(installation.urls.database_url)}
         call_command("migrate", verbosity=0)
         yield
-        connection.close()
-        services.ensure(installation.var)
-        call_command("flush", interactive=False, verbosity=0)
         connection.close()
         connection.settings_dict = before
 
@@ -226,20 +223,36 @@ class Platform:
         """What a process wrote."""
         return (self.processes.logs / f"{name}.log").read_text(errors="replace")
 
-    def group(self, name: str) -> list[psutil.Process]:
-        """The live processes of the session that a process was started in."""
-        leader = self.processes.running[name].pid
-        return [one for one in psutil.process_iter() if _session(one) == leader and _lives(one)]
+    def members(self, session: int) -> list[psutil.Process]:
+        """The live processes of a session; its number is that of the process it was started with."""
+        return [one for one in psutil.process_iter() if _session(one) == session and _lives(one)]
 
     def kill(self, name: str) -> None:
-        """SIGKILL a process with all its children, and forget it; only when they are dead does this return."""
+        """SIGKILL a process and its Python children, and forget it; only when they are dead does this return.
+
+        What they had started (gateways, sandboxes) is not touched: it must not outlive them.
+        """
         process = self.processes.running.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
+        parent = psutil.Process(process.pid)
+        for one in (parent, *parent.children()):
+            kill_now(one.pid)
         process.wait()
 
     def close(self) -> None:
         for person in self.people:
             person.api.close()
+
+
+def kill_now(pid: int) -> None:
+    """SIGKILL a process and wait until the kernel has done it."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not psutil.pid_exists(pid) or not _lives(psutil.Process(pid)))
+
+
+@pytest.fixture(name="kill_now")
+def killing() -> Callable[[int], None]:
+    """See the function."""
+    return kill_now
 
 
 def _session(process: psutil.Process) -> int | None:
@@ -276,6 +289,17 @@ def _platform(installation: Installation, folder: Path) -> Iterator[Platform]:
         made = Platform(installation=installation, processes=processes)
         yield made
         made.close()
+    _empty(installation)
+
+
+def _empty(installation: Installation) -> None:
+    """Remove all rows, on services that live again if the test has killed them last."""
+    from django.core.management import call_command
+    from django.db import connection
+
+    connection.close()
+    services.ensure(installation.var)
+    call_command("flush", interactive=False, verbosity=0)
 
 
 MANIFEST = """\
@@ -389,15 +413,31 @@ class Workshop:
     folder: Path
     count: int = 0
 
-    def competition(self, organizer: User, tasks: list[SmallTask], phases: list[tuple[int, str]], **more: Any) -> Any:
-        """Write a bundle and import it, published."""
-        return self.imported(write_competition(self.next_folder(), tasks, phases), organizer, **more)
+    def competition(
+        self,
+        organizer: User,
+        tasks: list[SmallTask],
+        phases: list[tuple[int, str]],
+        *,
+        programs: dict[str, dict[str, str]] | None = None,
+    ) -> Any:
+        """Write a bundle, with scoring programs of its own by their folders, and import it, published."""
+        folder = self.written(tasks, phases)
+        for name, files in (programs or {}).items():
+            for file, text in files.items():
+                (folder / name).mkdir(exist_ok=True)
+                (folder / name / file).write_text(text)
+        return self.imported(folder, organizer)
 
-    def imported(self, bundle: Path, organizer: User, **more: Any) -> Competition:
+    def written(self, tasks: list[SmallTask], phases: list[tuple[int, str]]) -> Path:
+        """Write a bundle, to be changed before it is imported."""
+        return write_competition(self.next_folder(), tasks, phases)
+
+    def imported(self, bundle: Path, organizer: User) -> Competition:
         """Import a bundle under a name of its own."""
         from gauntlet.competitions.services import import_bundle
 
-        return import_bundle(bundle, organizer=organizer, publish=True, slug=bundle.name, **more)
+        return import_bundle(bundle, organizer=organizer, publish=True, slug=bundle.name)
 
     def next_folder(self) -> Path:
         """An empty folder."""

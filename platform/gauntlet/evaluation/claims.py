@@ -166,9 +166,16 @@ def sweep() -> int:
 
     One transaction a job, so that one that cannot be moved keeps no other waiting.
     """
-    dropped = _drop_jobs(Job.objects.all())
+    return _drop_jobs(Job.objects.all()) + take_from_dead_workers()
+
+
+def take_from_dead_workers() -> int:
+    """Find leases that ran out and return how many.
+
+    Workers do so whenever they claim: while all of them are busy the bell's sweep waits behind their work.
+    """
     expired = Job.objects.filter(state=JobState.LEASED, leased_until__lt=database_now()).values_list("pk", flat=True)
-    return dropped + sum(_take_from_dead_worker(pk) for pk in list(expired))
+    return sum(_take_from_dead_worker(pk) for pk in list(expired))
 
 
 @transaction.atomic

@@ -45,6 +45,7 @@ class DatabaseJobSource(JobSource):
     @_connected
     def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
         """Take the next job that this worker may run, or None."""
+        claims.take_from_dead_workers()
         job = claims.claim_next(queues=queues, worker=worker)
         if job is None:
             return None

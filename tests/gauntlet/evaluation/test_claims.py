@@ -80,6 +80,18 @@ def test_a_lease_that_ran_out_is_found_and_the_job_tried_again(
     assert second.token != first.token
 
 
+def test_whoever_claims_finds_what_a_dead_worker_held_without_a_sweep(
+    start: Callable[..., Evaluation], worker: Any, expire: Callable[[Claim], None]
+) -> None:
+    start()
+    held = worker.must_claim()
+    expire(held)
+    assert worker.claim() is None  # it is ready again, and waits for its backoff
+    ready_now()
+    again = worker.must_claim()
+    assert (again.job, again.attempt) == (held.job, 2)
+
+
 def test_a_late_result_of_an_expired_attempt_is_refused_and_stores_nothing(
     start: Callable[..., Evaluation], worker: Any, expire: Callable[[Claim], None]
 ) -> None:

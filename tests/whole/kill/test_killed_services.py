@@ -1,0 +1,94 @@
+"""kill -9 of everything else: database, broker, beat, web, gateway. Work goes on, or begins again, and counts once."""
+
+from __future__ import annotations
+
+import psutil
+
+from gauntlet_runtime import services
+
+
+def test_a_killed_database_comes_back_and_the_submission_is_finished_once(
+    platform, competition, slow_agent, assert_finished_once, wait_until, kill_now
+):
+    platform.start()
+    ada = platform.person("ada")
+    submission = ada.submit(competition, 0, slow_agent)
+    platform.wait_for_job(submission, done=2)
+    var = platform.installation.var
+    before = services.status(var)
+    kill_now(before.postgres)
+
+    wait_until(lambda: services.status(var).postgres not in (None, before.postgres))
+    assert_finished_once(submission)
+    wait_until(lambda: ada.api.get(f"/api/v1/submissions/{submission}").status_code == 200)
+    platform.processes.check()
+
+
+def test_a_killed_broker_and_beat_lose_no_work(
+    platform, competition, slow_agent, assert_finished_once, wait_until, kill_now
+):
+    """The first submission runs meanwhile; the second is uploaded while nobody can be rung."""
+    platform.start()
+    ada = platform.person("ada")
+    first = ada.submit(competition, 0, slow_agent)
+    platform.wait_for_job(first, done=2)
+    var = platform.installation.var
+    before = services.status(var)
+    platform.kill("beat")
+    kill_now(before.valkey)
+    second = ada.submit(competition, 0, slow_agent)
+
+    wait_until(lambda: services.status(var).valkey not in (None, before.valkey))
+    platform.processes.start_beat()
+    assert_finished_once(first)
+    assert platform.wait_for_end(second).state == "finished"
+    platform.processes.check()
+
+
+def test_the_beat_alone_brings_dead_services_back(platform, wait_until, kill_now):
+    platform.processes.start_beat()
+    wait_until(lambda: list(platform.processes.logs.glob("beat-schedule*")))  # it has begun
+    var = platform.installation.var
+    for name in ("postgres", "valkey"):
+        dead = getattr(services.status(var), name)
+        kill_now(dead)
+        wait_until(lambda name=name, dead=dead: getattr(services.status(var), name) not in (None, dead))
+    platform.processes.check()
+
+
+def test_uploads_that_were_taken_survive_the_web_server(platform, competition, slow_agent, assert_finished_once):
+    platform.start(workers=0)
+    submission = platform.person("ada").submit(competition, 0, slow_agent)
+    platform.kill("web")
+
+    platform.processes.start_worker("worker0", concurrency=1)
+    assert_finished_once(submission)
+
+
+def test_a_killed_gateway_is_the_platforms_fault_and_the_job_is_done_again(
+    platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
+):
+    platform.start()
+    submission = platform.person("ada").submit(competition, 0, slow_agent)
+    job = platform.wait_for_job(submission, done=2)
+    kill_now(gateway_of(job).pid)
+
+    assert_finished_once(submission)
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("done", 2)
+    assert events(job, "job.lost") == 1
+    wait_until(lambda: not remains.found())
+
+
+def gateway_of(job):
+    """The process that serves a job's agent: forked from the worker's warm one."""
+    worker = psutil.Process(int(job.worker.rpartition(":")[2]))
+    (warm,) = [one for one in worker.children() if "gauntlet_runtime.gateway" in " ".join(one.cmdline())]
+    (gateway,) = warm.children()
+    return gateway
+
+
+def events(row, name):
+    from gauntlet.accounts.models import Event
+
+    return Event.objects.filter(subject_id=str(row.pk), name=name).count()

@@ -1,0 +1,222 @@
+"""Every address of the site, asked by everybody: none of the answers holds what its reader must not see."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+pytestmark = [pytest.mark.visibility, pytest.mark.timeout(600)]
+
+# Every route of our own. A new one fails the test below until somebody has thought about who may see it and put it
+# here; from then on it is walked with every object there is.
+OURS = {
+    "",
+    "terms/",
+    "theme",
+    "accounts/profile/",
+    "accounts/tokens/",
+    "accounts/tokens/<uuid:token_id>/revoke",
+    "submissions/",
+    "submissions/<uuid:submission_id>/",
+    "submissions/<uuid:submission_id>/story",
+    "submissions/<uuid:submission_id>/cancel",
+    "episodes/<uuid:episode_id>/",
+    "import/",
+    "competitions/<slug:slug>/",
+    "competitions/<slug:slug>/pages/<int:index>/",
+    "competitions/<slug:slug>/terms/",
+    "competitions/<slug:slug>/join",
+    "competitions/<slug:slug>/leaderboard/",
+    "competitions/<slug:slug>/leaderboard/<int:index>/",
+    "competitions/<slug:slug>/submit/",
+    "competitions/<slug:slug>/submissions/",
+    "competitions/<slug:slug>/organizer/",
+    "competitions/<slug:slug>/organizer/participants/",
+    "competitions/<slug:slug>/organizer/publish",
+    "api/v1/me",
+    "api/v1/tokens",
+    "api/v1/tokens/current",
+    "api/v1/tokens/<uuid:token_id>",
+    "api/v1/competitions",
+    "api/v1/competitions/<slug:slug>",
+    "api/v1/competitions/<slug:slug>/join",
+    "api/v1/competitions/<slug:slug>/phases/<int:index>/kit",
+    "api/v1/competitions/<slug:slug>/phases/<int:index>/public_data",
+    "api/v1/competitions/<slug:slug>/phases/<int:index>/submissions",
+    "api/v1/competitions/<slug:slug>/phases/<int:index>/leaderboard",
+    "api/v1/competitions/<slug:slug>/phases/<int:index>/leaderboard.csv",
+    "api/v1/submissions",
+    "api/v1/submissions/<uuid:submission_id>",
+    "api/v1/submissions/<uuid:submission_id>/log",
+    "api/v1/submissions/<uuid:submission_id>/cancel",
+    "api/v1/submissions/<uuid:submission_id>/events",
+    "api/v1/schema",
+}
+# Routes of Django and allauth, walked as well: accounts hold no competition's data, the admin site is for staff.
+OF_OTHERS = ("accounts/", "admin/")
+QUERIES = (
+    "",
+    "?download=1",
+    "?q=canary&sort=-score&search=canary",
+    "?format=api&limit=1000&competition=x&state=finished",
+)
+
+
+def routes(resolver: URLResolver | None = None, prefix: str = "") -> list[str]:
+    """Every route of the site, as written in the URL configurations."""
+    found = []
+    for one in (resolver or get_resolver()).url_patterns:
+        route = prefix + str(one.pattern)
+        if isinstance(one, URLPattern):
+            found.append(route)
+        else:
+            found += routes(one, route)
+    return found
+
+
+def test_every_route_is_classified():
+    ours = {route for route in routes() if not route.startswith(OF_OTHERS)} | {
+        route for route in OURS if route.startswith("accounts/")
+    }
+    assert ours == OURS
+    assert set(routes()) >= OURS
+
+
+@pytest.fixture(scope="module")
+def addresses(world: Any) -> list[str]:
+    """Every route with every object that its parameters can name."""
+    from gauntlet.accounts.models import ApiToken
+    from gauntlet.competitions.models import Page
+    from gauntlet.evaluation.models import Episode, Evaluation, Job
+    from gauntlet.storage.models import Artifact
+
+    ids = {
+        "slug": [world.competition.slug],
+        "index": [0, 1, 2],
+        "submission_id": [*world.submissions.values(), uuid.uuid4()],
+        "episode_id": list(Episode.objects.values_list("pk", flat=True)),
+        "token_id": list(ApiToken.objects.values_list("pk", flat=True)),
+        "app_label": ["evaluation", "submissions", "competitions", "accounts"],
+        "content_type_id": [1],
+        "object_id": [1, *world.submissions.values(), *Evaluation.objects.values_list("pk", flat=True)[:2]],
+        "url": ["competitions/scenario/"],
+        "key": ["x"],
+        "uidb36": ["1"],
+        "pk": [1],
+    }
+    assert Page.objects.exists()
+    assert Job.objects.exists()
+    digests = [digest.removeprefix("sha256:") for digest in Artifact.objects.values_list("pk", flat=True)]
+    stored = [artifact.path for artifact in Artifact.objects.all()]
+    guessed = [
+        f"{prefix}{name}"
+        for prefix in ("artifacts/", "media/", "static/", "static/../artifacts/", "var/artifacts/", "")
+        for name in (*stored, *digests[:5])
+    ]
+    return [filled for route in routes() for filled in fill(route, ids)] + guessed
+
+
+def fill(route: str, ids: dict[str, list[Any]]) -> list[str]:
+    """A route's concrete addresses. A parameter that nobody thought of is a KeyError, and so a failure."""
+    plain = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", r"<\1>", route)  # admin and allauth have regular expressions
+    plain = re.sub(r"[\^$]|\\Z", "", plain).replace("\\.", ".")
+    names = re.findall(r"<(?:\w+:)?(\w+)>", plain)
+    filled = []
+    for values in itertools.product(*(ids[name] for name in names)):
+        address = plain
+        for value in values:
+            address = re.sub(r"<[^>]*>", str(value), address, count=1)
+        filled.append(address)
+    return filled
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        *(f"{name}, {how}" for name in ("owner", "rival", "outsider") for how in ("signed in", "with a token")),
+        "anonymous",
+    ],
+)
+def test_no_answer_holds_what_its_reader_must_not_see(world, addresses, leaks, who):
+    client, forbidden = world.visitors[who], world.forbidden(who)
+    found, answered = {}, set()
+    for address in addresses:
+        for query in QUERIES if "<" not in address and "static" not in address else ("",):
+            response = client.get(f"/{address}{query}")
+            answered.add(response.status_code)
+            if held := leaks(response.content + str(response.headers).encode(), allowed(forbidden, address)):
+                found[f"GET /{address}{query}"] = (response.status_code, held)
+            assert response.status_code < 500, (address, query)
+    assert found == {}
+    assert answered >= {200, 404}
+
+
+def allowed(forbidden: list[str], address: str) -> list[str]:
+    """A page may repeat the id that it was asked for, as in a link to log in first; nothing else."""
+    return [one for one in forbidden if one not in address]
+
+
+def test_others_cannot_change_or_stop_a_submission(world, leaks):
+    for who, client in world.visitors.items():
+        for (name, phase), submission in world.submissions.items():
+            if who.startswith(name):
+                continue
+            for address in (f"/api/v1/submissions/{submission}/cancel", f"/submissions/{submission}/cancel"):
+                response = client.post(address)
+                assert response.status_code in (401, 403, 404), (who, address)
+                assert leaks(response.content, allowed(world.forbidden(who), address)) == []
+            assert world.evaluation(name, phase).state == "finished"
+
+
+def test_the_organizer_sees_it_all_so_the_canaries_are_really_there(world):
+    from gauntlet.evaluation.models import Episode, Report
+    from gauntlet.storage.services import open_artifact
+
+    client = world.session(world.organizer)
+    seen = ""
+    for submission in world.submissions.values():
+        seen += client.get(f"/submissions/{submission}/").raise_for_status().text
+        seen += client.get(f"/api/v1/submissions/{submission}/log").raise_for_status().text
+    for episode in Episode.objects.filter(evaluation__submission__in=world.submissions.values()):
+        seen += client.get(f"/episodes/{episode.pk}/").raise_for_status().text
+    seen += client.get(f"/competitions/{world.competition.slug}/organizer/").raise_for_status().text
+    for kind in ("hiddentext", "opentext", "ownername", "rivalname", "ownermark", "rivalmark"):
+        assert [one for one in world.canaries.of(kind) if one not in seen] == [], kind
+    # What no page shows is nevertheless stored where a mistake could find it.
+    stored = "".join(Report.objects.values_list("log", flat=True))
+    for report in Report.objects.exclude(html=None):
+        with open_artifact(report.html) as opened:
+            stored += opened.read().decode()
+    for kind in ("hiddenkey", "plan", "out", "form", "program"):
+        assert [one for one in world.canaries.of(kind) if one not in stored] == [], kind
+
+
+def test_a_phase_that_shows_everything_shows_its_owner_the_texts(world):
+    submission = world.submissions["owner", 0]
+    browser = world.session(world.owner)
+    page = browser.get(f"/submissions/{submission}/").raise_for_status().text
+    log = world.owner.api.get(f"/api/v1/submissions/{submission}/log").raise_for_status().text
+    told = world.owner.api.get(f"/api/v1/submissions/{submission}").json()
+    (evaluation,) = told["evaluations"]
+    for text in world.canaries.of("opentext"):
+        assert text in page
+        assert text in log
+    records = [browser.get(f"/episodes/{one['episode']}/").raise_for_status().text for one in evaluation["episodes"]]
+    assert all(any(text in record for record in records) for text in world.canaries.of("opentext"))
+
+
+def test_scores_are_told_where_they_may_be_and_no_more(world):
+    scored = world.owner.api.get(f"/api/v1/submissions/{world.submissions['owner', 1]}").json()
+    assert [score["value"] for score in scored["scores"]] == [1.0]
+    assert len(scored["evaluations"][0]["episodes"]) == 3
+    nothing = world.owner.api.get(f"/api/v1/submissions/{world.submissions['owner', 2]}").json()
+    assert (nothing["status"], nothing["scores"]) == ("finished", [])
+    assert nothing["evaluations"][0]["episodes"] == []
+    board = world.owner.api.get(f"/api/v1/competitions/{world.competition.slug}/phases/2/leaderboard")
+    assert "owner" not in board.text
+    assert "rival" not in board.text

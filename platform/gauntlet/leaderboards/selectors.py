@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Window
@@ -18,9 +19,11 @@ from gauntlet.submissions.models import Submission
 PAGE_SIZE = 100
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A value with its 95 % interval, unrounded; ``text`` is what is shown."""
+class Cell(NamedTuple):
+    """A value with its 95 % interval, unrounded; ``text`` is what is shown.
+
+    A tuple: a large board's CSV makes tens of thousands, and a frozen dataclass takes several times as long to make.
+    """
 
     value: float
     low: float | None
@@ -96,18 +99,26 @@ def board(
     summary = everyone.aggregate(
         entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"), latest=Max("updated_at")
     )
-    ranks = _ranks(everyone, primary=primary)
     matching = everyone.filter(participant__username__icontains=search) if search else everyone
     total = matching.count() if search else summary["entries"]
     pages = 1 if page_size is None else max(1, -(-total // page_size))
     page = min(max(page, 1), pages)
     ordered = _ordered(matching, sorted_by=sorted_by, primary=primary, ascending=ascending)
-    entries = list(ordered if page_size is None else ordered[(page - 1) * page_size : page * page_size])
+    entries = _standings(
+        ordered if page_size is None else ordered[(page - 1) * page_size : page * page_size], primary=primary
+    )
     own = None
     if reader_id is not None:
         own = next((entry for entry in entries if entry.participant_id == reader_id and not entry.baseline), None)
-        own = own or everyone.filter(participant_id=reader_id, baseline=False).first()
-    cells = _cells(columns, [*entries, *([own] if own and own not in entries else [])], everything=page_size is None)
+        own = own or next(
+            iter(_standings(everyone.filter(participant_id=reader_id, baseline=False), primary=primary)), None
+        )
+    ranks = {entry.pk: entry.position for entry in entries}
+    if search or (own is not None and own.pk not in ranks):
+        # A filter is applied before the window counts, so that the rows found were ranked among themselves.
+        ranks = dict(everyone.values_list("pk", _rank(primary)))
+    wanted = {entry.pk for entry in [*entries, *([own] if own else [])]}
+    cells = _cells(columns, everyone if page_size is None else list(wanted))
     rows = [_row(entry, cells, rank=ranks[entry.pk], reader_id=reader_id) for entry in entries]
     scenarios = Scenario.objects.filter(task__phases=phase).aggregate(
         all=Count("pk"), hidden=Count("pk", filter=Q(public=False))
@@ -137,23 +148,38 @@ def _value_of(column: Column) -> Subquery:
     return Subquery(ColumnValue.objects.filter(submission=OuterRef("submission"), column=column).values("value")[:1])
 
 
+class _Standing(NamedTuple):
+    """What a board shows of an entry beside its values; ``position`` counts among the rows that were read."""
+
+    pk: int
+    participant_id: int
+    participant: str
+    baseline: bool
+    submission_id: UUID
+    submission_name: str
+    scenarios: int
+    submitted_at: datetime
+    position: int
+
+
+def _standings(entries: QuerySet[Entry], *, primary: Column) -> list[_Standing]:
+    # As tuples: three model instances a row would be most of the time that a large board takes.
+    fields = ("pk", "participant_id", "participant__username", "baseline", "submission_id", "submission__name")
+    return [
+        _Standing(*values)
+        for values in entries.values_list(*fields, "scenarios", "submission__created_at", _rank(primary))
+    ]
+
+
 def _valued(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> QuerySet[Entry]:
-    return (
-        Entry.objects.filter(leaderboard=leaderboard, phase=phase)
-        .annotate(primary_value=_value_of(primary))
-        .select_related("participant", "submission")
-    )
+    return Entry.objects.filter(leaderboard=leaderboard, phase=phase).annotate(primary_value=_value_of(primary))
 
 
-def _ranks(entries: QuerySet[Entry], *, primary: Column) -> dict[int, int]:
-    """The rank of every entry by its key: equal values share a rank, a missing one ranks last.
-
-    Read for the whole board before any search narrows it: a filter would be applied before the window counts.
-    """
+def _rank(primary: Column) -> Window:
+    """An entry's rank among all that are read with it: equal values share a rank, a missing one ranks last."""
     value = F("primary_value")
     best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
-    rank = Window(Rank(), partition_by=[F("baseline")], order_by=best_first)
-    return dict(entries.values_list("pk", rank))
+    return Window(Rank(), partition_by=[F("baseline")], order_by=best_first)
 
 
 def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
@@ -165,31 +191,30 @@ def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, as
     return entries.order_by(order, "baseline", "submission__created_at", "pk")
 
 
-def _cells(columns: Sequence[Column], entries: Sequence[Entry], *, everything: bool) -> dict[UUID, dict[str, Cell]]:
-    by_id = {column.pk: column for column in columns}
-    values = ColumnValue.objects.filter(column__in=list(by_id))
-    if not everything:
-        values = values.filter(submission__in=[entry.submission_id for entry in entries])
-    cells: dict[UUID, dict[str, Cell]] = {}
-    for submission, column_id, value, low, high in values.values_list(
-        "submission_id", "column_id", "value", "low", "high"
+def _cells(columns: Sequence[Column], entries: QuerySet[Entry] | Sequence[int]) -> dict[int, dict[str, Cell]]:
+    """The cells of each entry, by its key and the column's."""
+    shown = {column.pk: (column.key, column.precision) for column in columns}
+    values = ColumnValue.objects.filter(column__in=list(shown), submission__entries__in=entries)
+    cells: dict[int, dict[str, Cell]] = {}
+    for entry, column, value, low, high in values.values_list(
+        "submission__entries", "column_id", "value", "low", "high"
     ):
-        column = by_id[column_id]
-        cells.setdefault(submission, {})[column.key] = Cell(value=value, low=low, high=high, precision=column.precision)
+        key, precision = shown[column]
+        cells.setdefault(entry, {})[key] = Cell(value, low, high, precision)
     return cells
 
 
-def _row(entry: Entry, cells: dict[UUID, dict[str, Cell]], *, rank: int, reader_id: int | None) -> Row:
+def _row(entry: _Standing, cells: dict[int, dict[str, Cell]], *, rank: int, reader_id: int | None) -> Row:
     return Row(
         rank=None if entry.baseline else rank,
-        participant=entry.participant.username,
+        participant=entry.participant,
         participant_id=entry.participant_id,
         baseline=entry.baseline,
         submission=entry.submission_id,
-        submission_name=entry.submission.name,
+        submission_name=entry.submission_name,
         scenarios=entry.scenarios,
-        submitted_at=entry.submission.created_at,
-        cells=cells.get(entry.submission_id, {}),
+        submitted_at=entry.submitted_at,
+        cells=cells.get(entry.pk, {}),
         mine=entry.participant_id == reader_id and not entry.baseline,
     )
 

@@ -11,6 +11,9 @@ from django.db import transaction
 from kombu.exceptions import OperationalError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gauntlet.settings")
+# Celery would run Django's checks at each start, which load every route and all that the pages need: 25 MB in a worker
+# and in the beat, which serve none. `manage.py migrate`, which comes before any start, has run them.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "true")
 
 log = structlog.get_logger(__name__)
 app = Celery("gauntlet")

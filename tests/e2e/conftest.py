@@ -46,9 +46,12 @@ def _django_db_helper() -> None:
     """Instead of pytest-django's: no transaction around a test, since other processes must see its rows."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(django_db_setup: None) -> Iterator[Browser]:
-    """Debian's Chromium, with a fresh profile."""
+    """Debian's Chromium, with a fresh profile.
+
+    It is closed with the module: while it runs, Playwright's event loop is in the way of every other test's queries.
+    """
     with sync_playwright() as play, tempfile.TemporaryDirectory() as cache:
         started = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, f"--disk-cache-dir={cache}"])
         yield started

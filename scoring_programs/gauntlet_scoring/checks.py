@@ -30,6 +30,8 @@ from gauntlet_scoring.values import MISSING, at_path, comparable, is_within, sho
 CRITERIA = ("task_completion", "data_retrieval_accuracy", "result_verification")
 """The rubric's criteria in the order y1, y2, y3 (A29)."""
 
+_REASONS_TOLD = 3  # of alternatives that all failed
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -157,7 +159,11 @@ class Evidence:
     def _any_of(self, check: AnyOfCheck) -> tuple[bool, str]:
         verdicts = [self.verdict(each) for each in check.checks]
         held = [verdict for verdict in verdicts if verdict.holds]
-        return bool(held), "; or ".join(verdict.reason for verdict in held or verdicts)
+        # Alternatives are often one check with several values, and then fail in the same words.
+        reasons = list(dict.fromkeys(verdict.reason for verdict in held or verdicts))
+        more = len(reasons) - _REASONS_TOLD
+        told = "; or ".join(reasons[:_REASONS_TOLD])
+        return bool(held), f"{told}; or {more} more" if more > 0 else told
 
 
 def _found(path: str, value: Any, expected: str) -> str:

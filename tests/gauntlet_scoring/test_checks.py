@@ -152,6 +152,22 @@ def test_no_answer_breaks_a_check(data, value, path):
         assert len(verdict.reason) < 500
 
 
+def called(tool, **arguments):
+    return {"kind": "called", "tool": tool, "arguments": arguments}
+
+
+@pytest.mark.parametrize(
+    ("checks", "reason"),
+    [
+        ([called("t", a=n) for n in range(9)], "t was not called"),
+        ([called("t"), called("u"), called("t")], "t was not called; or u was not called"),
+        ([called(tool) for tool in "abcdef"], "a was not called; or b was not called; or c was not called; or 3 more"),
+    ],
+)
+def test_alternatives_that_fail_in_the_same_words_say_it_once(evidence, checks, reason):
+    assert evidence({}).verdict(CHECK.validate_python({"kind": "any_of", "checks": checks})).reason == reason
+
+
 def test_a_criterion_is_the_share_of_its_checks():
     checks = Checks.model_validate(
         {

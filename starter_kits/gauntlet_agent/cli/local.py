@@ -106,8 +106,7 @@ def _missed(row: Row) -> list[str]:
     for criterion, judged in (row.verdicts or {}).items():
         for verdict in judged.verdicts:
             if not verdict.holds:
-                reasons = dict.fromkeys(str(verdict.reason).split("; or "))
-                lines.append(f"{criterion.replace('_', ' ')}: {clean('; or '.join(reasons))}")
+                lines.append(f"{criterion.replace('_', ' ')}: {clean(str(verdict.reason))}")
     return list(dict.fromkeys(lines))
 
 

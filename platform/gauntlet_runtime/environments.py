@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -90,7 +91,7 @@ class Environments:
         try:
             run.wait()
         except SandboxError as error:
-            if run in self._runs.values():  # otherwise it was us who took it away
+            if run in list(self._runs.values()):  # otherwise it was us who took it away
                 self._fail(error)
 
     def lost(self, slot: int, *, served: bool) -> None:
@@ -123,5 +124,6 @@ class Environments:
 
     def close(self) -> None:
         """End them all. Idempotent."""
-        while self._runs:
-            self._runs.popitem()[1].close()
+        with ExitStack() as stack:
+            while self._runs:
+                stack.callback(self._runs.popitem()[1].close)

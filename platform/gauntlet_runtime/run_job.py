@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +31,8 @@ from gauntlet_runtime.gateway.recorder import close_unfinished, pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
 from gauntlet_runtime.provenance import run_provenance
-from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
-from gauntlet_runtime.verdicts import agent_failure, sandbox_limits
+from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError, Verdict
+from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -104,6 +105,7 @@ class RunJob:
         self._agent_over = False
         self._agent_closed = False
         self._last_failure: Failure | None = None
+        self._last_verdict: Verdict | None = None
         self._crashed: set[str] = set()
         self._barren = 0
         self._stopped_idle = False
@@ -133,9 +135,11 @@ class RunJob:
             self._close_records()
             raise
         finally:
-            self._close()
-            reader.join()
-            self._gateway.release()
+            try:
+                self._close()
+            finally:
+                reader.join()
+                self._gateway.release()
         return RunResult(
             episodes=[self._results[e.episode] for e in self._spec.episodes if e.episode in self._results],
             failure=self._failure,
@@ -316,7 +320,7 @@ class RunJob:
             raise error
         self._agent_over = True
         self._agent_seconds += time.monotonic() - self._started
-        self._last_failure = self._why(agent)
+        self._last_failure, self._last_verdict = self._why(agent), agent.verdict
         self._log += f"===== start {agent.generation} of the agent =====\n{agent.log()}"
         self._log = self._log[-LOG_BYTES:]
         agent.close()
@@ -350,12 +354,12 @@ class RunJob:
         if self._barren < _BARREN_STARTS:
             self._start_agent()
         else:
-            self._give_up(self._unopened(failure))
+            self._give_up(self._unopened(closed, failure))
 
     def _probe_failed(self, closed: AgentClosed, failure: Failure) -> bool:
         """The first slice of an evaluation: an agent that cannot open an episode, or lose two to crashes, fails it."""
         if not closed.opened and not self._results:
-            self._failure = self._unopened(failure)
+            self._failure = self._unopened(closed, failure)
             return True
         if self._left() or not self._crashed.issuperset(self._results):
             return False
@@ -368,13 +372,11 @@ class RunJob:
         self._failure = failure
         return True
 
-    def _unopened(self, failure: Failure) -> Failure:
-        if failure.code is not FailureCode.AGENT_ERROR:
+    def _unopened(self, closed: AgentClosed, failure: Failure) -> Failure:
+        """Why an agent had no episode: in its own words where it never asked for one."""
+        if failure.code is not FailureCode.AGENT_ERROR or closed.asked or self._last_verdict is None:
             return failure
-        return Failure(
-            code=FailureCode.AGENT_ERROR,
-            message="The agent ended without asking for an episode that was waiting. Its output is in the log.",
-        )
+        return never_asked(self._last_verdict)
 
     def _give_up(self, failure: Failure) -> None:
         for episode in self._left():
@@ -385,19 +387,28 @@ class RunJob:
                 message=failure.message,
                 seconds=0.0,
             )
+            self._crashed.add(episode.episode)
             self._tell_end(episode.episode)
+        if self._spec.probe and self._crashed.issuperset(self._results):
+            self._failure = failure
 
     # End
 
     def _close(self) -> None:
-        if self._agent is not None:
-            self._agent_seconds += time.monotonic() - self._started
-            self._agent.kill()
-            self._log += f"===== start {self._agent.generation} of the agent =====\n{self._agent.log()}"
-            self._agent.close()
-            self._agent = None
-        self._environments.close()
-        self._gateway.close()
+        """Take everything away, each whatever became of the others."""
+        with ExitStack() as stack:
+            stack.callback(self._gateway.close)
+            stack.callback(self._environments.close)
+            stack.callback(self._close_agent)
+
+    def _close_agent(self) -> None:
+        if self._agent is None:
+            return
+        agent, self._agent = self._agent, None
+        self._agent_seconds += time.monotonic() - self._started
+        agent.kill()
+        self._log += f"===== start {agent.generation} of the agent =====\n{agent.log()}"
+        agent.close()
 
     def _close_records(self) -> None:
         for folder in sorted((self._folder / "records").glob("*")):

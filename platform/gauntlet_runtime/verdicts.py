@@ -99,3 +99,12 @@ def agent_failure(verdict: Verdict, *, limits: Limits, log_named: str = "Its out
         code=FailureCode.AGENT_ERROR,
         message=f"The agent {how_it_ended(verdict)} before it answered. {log_named}",
     )
+
+
+def never_asked(verdict: Verdict) -> Failure:
+    """Why an agent that asked for no episode, although one was waiting, has none."""
+    if verdict.exit_code == 0:
+        said = "ended without asking for an episode that was waiting"
+    else:
+        said = f"{how_it_ended(verdict)} before it asked for an episode"
+    return Failure(code=FailureCode.AGENT_ERROR, message=f"The agent {said}. Its output is in the log.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gauntlet_runtime.jobs import SandboxLimits
+from gauntlet_runtime.jobs import JobEvent, SandboxLimits
 from gauntlet_scoring.failures import FailureCode
 
 
@@ -17,7 +17,9 @@ def test_an_agent_that_cannot_start_fails_the_evaluation_at_once(room):
     assert outcome.result.failure.code is FailureCode.AGENT_ERROR
     assert outcome.episodes == []
     assert "no_such_module" in outcome.result.log
-    assert "no_such_module" not in outcome.result.failure.message
+    assert outcome.result.failure.message == (
+        "The agent ended with exit code 1 before it asked for an episode. Its output is in the log."
+    )
     assert "start 2" not in outcome.result.log
 
 
@@ -55,3 +57,42 @@ def test_an_episode_that_failed_without_a_crash_does_not_fail_the_evaluation(roo
     )
     assert [e.failure for e in outcome.episodes] == [FailureCode.PROTOCOL_ERROR]
     assert outcome.result.failure is None
+
+
+def test_an_agent_that_leaves_without_asking_is_told_so(room):
+    outcome = room.agent("pass", keys=["A", "B"], probe=True)
+    assert outcome.result.failure.message == (
+        "The agent ended without asking for an episode that was waiting. Its output is in the log."
+    )
+
+
+def test_an_agent_that_ends_while_it_waits_for_its_episode_is_not_told_that_it_never_asked(room):
+    outcome = room.agent(
+        """
+import os, threading
+threading.Thread(target=next_episode, daemon=True).start()
+while ask("GET", "/episodes")[0] == 200 and ask("POST", "/episodes", {})[0] != 429:
+    pass  # until the gateway has the first request
+os._exit(3)
+""",
+        keys=["slow-reset"],
+        probe=True,
+    )
+    assert outcome.result.failure.message == (
+        "The agent ended with exit code 3 before it answered. Its output is in the log."
+    )
+
+
+def test_a_crash_and_then_no_start_that_opens_an_episode_fail_the_evaluation(room):
+    spec = room.spec("next_episode()\nraise SystemExit(3)", keys=["A", "B"], probe=True)
+
+    def break_it(event, detail):
+        if event is JobEvent.EPISODE_ENDED:
+            (room.files.folder(spec.agent.bundle) / "agent.py").write_text("raise SystemExit(4)")
+
+    room.on_event = break_it
+    outcome = room.run(spec)
+    assert outcome.result.failure.message == (
+        "The agent ended with exit code 4 before it asked for an episode. Its output is in the log."
+    )
+    assert [e.failure for e in outcome.episodes] == [FailureCode.AGENT_ERROR] * 2

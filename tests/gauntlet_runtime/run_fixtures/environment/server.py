@@ -34,6 +34,8 @@ def reserved(name, arguments):
             return text("no such scenario", error=True)
         if arguments["scenario"] == "dies-in-reset":
             os._exit(3)
+        if arguments["scenario"] == "slow-reset":
+            time.sleep(30)
         if "more-tools" in (arguments["scenario"], STATE["scenario"]):
             TOOLS[:] = [name for name in TOOLS if name != "only_here"]
             TOOLS.extend(["only_here"] if arguments["scenario"] == "more-tools" else [])

@@ -80,10 +80,17 @@ class Worker:
     def work_until_empty(self) -> int:
         """Do jobs until the source has none left for this worker; return how many were claimed."""
         done = 0
-        while (claim := self._source.claim(queues=self._queues, worker=self._name)) is not None:
-            self._do(claim)
+        while self.work_once():
             done += 1
         return done
+
+    def work_once(self) -> bool:
+        """Do the next job; False where the source has none for this worker."""
+        claim = self._source.claim(queues=self._queues, worker=self._name)
+        if claim is None:
+            return False
+        self._do(claim)
+        return True
 
     def close(self) -> None:
         """End the warm gateway and remove this worker's folders. Idempotent."""
@@ -175,7 +182,12 @@ class Worker:
             )
 
         def report(event: JobEvent, detail: dict[str, Any]) -> None:
-            self._source.report(claim, event, detail)
+            try:
+                self._source.report(claim, event, detail)
+            except LeaseLost:
+                raise
+            except Exception:  # noqa: BLE001 - only told for those who watch: not worth the episodes that were run
+                _log.warning("progress_not_reported", job=claim.job, trace=traceback.format_exc())
 
         return run_episodes(
             claim.spec,

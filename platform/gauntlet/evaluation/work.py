@@ -12,7 +12,7 @@ from django.conf import settings
 
 from gauntlet.evaluation.job_source import DatabaseJobSource
 from gauntlet.evaluation.services import start_evaluations
-from gauntlet.submissions.checks import check_next
+from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 
 if TYPE_CHECKING:
     from gauntlet_runtime.sandbox.interface import Sandbox
@@ -49,10 +49,15 @@ def worker(queues: tuple[str, ...]) -> Worker:
 
 
 def work_until_empty(queues: tuple[str, ...] = ("default",)) -> None:
-    """Check uploads first, since a check is short and makes the next jobs; then run jobs until none is left."""
+    """Check uploads and run jobs until none is left.
+
+    Before each job the uploads, also those whose checker died: a check is short, and a submission that is not checked
+    has no place in the queue.
+    """
     mine = worker(queues)
     while True:
+        reclaim_stuck_checks()
         while check_next(sandbox=sandbox(), on_accept=start_evaluations):
             pass
-        if not mine.work_until_empty():
+        if not mine.work_once():
             return

@@ -163,6 +163,13 @@ def test_a_result_that_cannot_be_stored_gives_the_job_back(room, source, worker,
     assert source.given_back["unstorable"].code is FailureCode.INFRASTRUCTURE
 
 
+def test_progress_that_cannot_be_reported_does_not_cost_the_job(room, source, worker, monkeypatch):
+    monkeypatch.setattr(source, "report", lambda claim, event, detail: 1 / 0)
+    source.add("quiet", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 1
+    assert (list(source.finished), source.given_back) == (["quiet"], {})
+
+
 def test_a_new_worker_removes_what_a_dead_one_left(source, real_sandbox, gateways, tmp_path):
     jobs = tmp_path / "worker/jobs"
     dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)

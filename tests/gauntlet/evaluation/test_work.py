@@ -1,0 +1,37 @@
+"""A worker process between its jobs: what is uploaded while there is a queue does not wait for the queue's end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from gauntlet.evaluation import work
+
+
+def test_uploads_are_checked_between_two_jobs_also_those_whose_checker_died(
+    make_phase: Callable[..., Any], make_submission: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = timezone.now() - timedelta(minutes=1)
+    left = make_submission(make_phase(), state="checking", check_attempts=1, check_started_at=begun)
+    done: list[str] = []
+
+    class Jobs:
+        def work_once(self) -> bool:
+            done.append("job")
+            return done.count("job") < 3
+
+    def check(**_: object) -> bool:
+        done.append("check")
+        return False
+
+    monkeypatch.setattr(work, "worker", lambda queues: Jobs())
+    monkeypatch.setattr(work, "sandbox", lambda: None)
+    monkeypatch.setattr(work, "check_next", check)
+    work.work_until_empty()
+    assert done == ["check", "job"] * 3
+    left.refresh_from_db()
+    assert left.state == "received"

@@ -189,6 +189,9 @@ def _take_from_dead_worker(pk: uuid.UUID) -> int:
         return 0
     log.warning("job.lost", job=str(job.pk), worker=job.worker, attempt=job.attempt)
     evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
+    if evaluation.state not in GOING_ON:  # it ended a moment ago
+        move_job(job, JobState.FAILED)
+        return 1
     sentence = f"The worker {job.worker} did not report for {settings.LEASE_SECONDS} s."
     retry_or_fail(job, evaluation, failure=Failure(code=FailureCode.INFRASTRUCTURE, message=sentence))
     return 1

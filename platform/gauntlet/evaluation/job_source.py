@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import close_old_connections, connection
 
 from gauntlet.evaluation import claims, collecting, scores
+from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.specs import build_spec
 from gauntlet.storage.models import Artifact as StoredArtifact
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import copy_to, store
-from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, RunResult, ScoreResult
+from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, LeaseLost, RunResult, ScoreResult
+from gauntlet_scoring.failures import FailureCode
 
 P = ParamSpec("P")
 R = TypeVar("R")
+log = structlog.get_logger(__name__)
+_NOT_BUILT: Final = Failure(
+    code=FailureCode.INFRASTRUCTURE, message="The platform could not put this job together. It is tried again."
+)
 
 
 def _connected(method: Callable[P, R]) -> Callable[P, R]:
@@ -39,25 +48,41 @@ def _connected(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _token_of(job: Job) -> UUID:
+    if job.token is None:
+        raise ValueError(f"job {job.pk} is not leased")
+    return job.token
+
+
+def _claim_of(job: Job) -> Claim:
+    return Claim(
+        job=str(job.pk),
+        evaluation=str(job.evaluation_id),
+        submission=str(job.evaluation.submission_id),
+        attempt=job.attempt,
+        token=str(_token_of(job)),
+        lease_seconds=settings.LEASE_SECONDS,
+        spec=build_spec(job),
+    )
+
+
 class DatabaseJobSource(JobSource):
     """JobSource on this machine's database and storage. Files are stored before the transaction that names them."""
 
     @_connected
     def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
-        """Take the next job that this worker may run, or None."""
+        """Take the next job that this worker may run, or None. One that cannot be put together goes back at once."""
         claims.take_from_dead_workers()
-        job = claims.claim_next(queues=queues, worker=worker)
-        if job is None:
-            return None
-        return Claim(
-            job=str(job.pk),
-            evaluation=str(job.evaluation_id),
-            submission=str(job.evaluation.submission_id),
-            attempt=job.attempt,
-            token=str(job.token),
-            lease_seconds=settings.LEASE_SECONDS,
-            spec=build_spec(job),
-        )
+        while (job := claims.claim_next(queues=queues, worker=worker)) is not None:
+            try:
+                return _claim_of(job)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with its rows, no other waits for it
+                # Without the error's words, which may quote a scenario.
+                trace = "".join(traceback.format_tb(error.__traceback__))
+                log.error("job.not_built", job=str(job.pk), error=type(error).__name__, trace=trace)
+                with contextlib.suppress(LeaseLost):
+                    claims.give_back(job=job.pk, token=_token_of(job), failure=_NOT_BUILT)
+        return None
 
     @_connected
     def renew(self, claim: Claim) -> None:

@@ -202,3 +202,36 @@ def _at_once(count: int, work: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(do, range(count)))
+
+
+def test_a_job_that_cannot_be_put_together_goes_back_and_keeps_no_other_waiting(
+    start: Callable[..., Evaluation], make_artifact: Callable[..., Any], worker: Any
+) -> None:
+    broken, fine = start(agent_bundle=None), start()
+    assert worker.must_claim().evaluation == str(fine.pk)
+    assert states(broken) == ["ready"]
+    for _ in range(2):
+        ready_now()
+        assert worker.claim() is None
+    broken.refresh_from_db()
+    assert (broken.state, broken.failure_code) == ("failed", "infrastructure")
+    assert broken.submission.counts_as == "nothing"
+    assert states(broken) == ["failed"]
+
+
+def test_a_dead_workers_job_of_an_evaluation_that_has_just_ended_stops_no_sweep(
+    start: Callable[..., Evaluation],
+    make_user: Callable[..., Any],
+    worker: Any,
+    expire: Callable[[Claim], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evaluation = start()
+    claim = worker.must_claim()
+    Job.objects.filter(pk=claim.job).update(attempt=3)
+    expire(claim)
+    monkeypatch.setattr(claims, "_drop_jobs", lambda jobs: 0)  # it ends between the sweep's two looks
+    cancel_evaluation(evaluation.pk, actor=make_user())
+    assert claims.sweep() == 1
+    evaluation.refresh_from_db()
+    assert (evaluation.state, states(evaluation)) == ("cancelled", ["failed"])

@@ -103,7 +103,6 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "rest_framework",
     "drf_spectacular",
-    "django_htmx",
     "csp",
     "django_prometheus",
     "gauntlet.accounts",
@@ -128,7 +127,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "gauntlet.web.middleware.PageErrors",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]

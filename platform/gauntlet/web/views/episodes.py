@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
@@ -12,13 +13,14 @@ from django.views.decorators.http import require_GET
 from gauntlet.competitions.visibility import Part, may_see
 from gauntlet.evaluation.models import Episode
 from gauntlet.storage.services import open_artifact
+from gauntlet.storage.streaming import download
 from gauntlet.submissions.access import access_submission_as_reader
 from gauntlet.trajectories.reading import events
-from gauntlet.web import story_page, trajectory_page
+from gauntlet.web import reasons_page, story_page, trajectory_page
 
 
 @require_GET
-def episode(request: HttpRequest, episode_id: UUID) -> HttpResponse | FileResponse:
+def episode(request: HttpRequest, episode_id: UUID) -> HttpResponseBase:
     """What happened in an episode, event by event; ``?download=1`` for the stored record itself."""
     found = Episode.objects.filter(pk=episode_id).select_related("scenario", "trajectory", "evaluation").first()
     if found is None or found.trajectory is None:
@@ -29,7 +31,7 @@ def episode(request: HttpRequest, episode_id: UUID) -> HttpResponse | FileRespon
         raise Http404
     if request.GET.get("download"):
         name = f"trajectory-{found.scenario.opaque_id}-{found.trial}.zip"
-        return FileResponse(open_artifact(found.trajectory), as_attachment=True, filename=name)
+        return download(found.trajectory, name=name)
     with open_artifact(found.trajectory) as archive:
         lines = trajectory_page.lines(events(archive))
     shown = lines[: trajectory_page.SHOWN_EVENTS]
@@ -49,6 +51,9 @@ def episode(request: HttpRequest, episode_id: UUID) -> HttpResponse | FileRespon
         "cut": len(lines) > len(shown),
         "scores": [(story_page.score_title(one.key), f"{one.value:.2f}") for one in found.scores.order_by("key")]
         if sees_scores
+        else [],
+        "reasons": reasons_page.reasons(dict(found.details.order_by("program").values_list("program", "detail")))
+        if may_see(Part.SCORER_OUTPUT, phase=phase, audience=audience, now=now, scenario_public=public)
         else [],
     }
     return render(request, "submissions/episode.html", context)

@@ -6,7 +6,6 @@ Source: /app/… folders, metadata and outputs of Codabench v1.25; where that is
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shlex
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import pydantic_core
 import yaml
 from pydantic import ValidationError
 
@@ -33,6 +33,9 @@ SCORING_FOLDERS: Final = {
 }
 REPORT_BYTES: Final = 8 << 20
 FILE_BYTES: Final = 64 << 20
+LINE_CHARACTERS: Final = 1 << 20  # of scenarios.jsonl: a page shows many of them at once
+MOST_SCORES: Final = 1000  # of a program, and of a scenario
+_NAME: Final = re.compile(r"[\w.:/@%^ -]{1,80}", re.ASCII)
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(SCORING_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
 
@@ -113,13 +116,20 @@ def _scores(folder: Path) -> dict[str, float]:
         raise ProgramFault("The program wrote neither scores.json nor scores.txt into /app/output.")
     if not isinstance(found, dict) or not found:
         raise ProgramFault(f"{name} must be a flat object of at least one key with its number.")
-    return {_key(key, name): _number(value, f"{name}: {key!s:.80}") for key, value in found.items()}
+    if len(found) > MOST_SCORES:
+        raise ProgramFault(f"{name} holds more than {MOST_SCORES} scores.")
+    return {_key(key, name): _number(value, f"{name}: {_shown(key)}") for key, value in found.items()}
 
 
 def _key(key: Any, name: str) -> str:
-    if not isinstance(key, str) or not key:
+    if not isinstance(key, str) or not key or not key.isprintable():
         raise ProgramFault(f"{name}: every key must be text.")
     return key
+
+
+def _shown(key: Any) -> str:
+    """A score's name for a sentence that participants read; a text that is no name may say anything."""
+    return key if isinstance(key, str) and _NAME.fullmatch(key) else "one of the scores"
 
 
 def _number(value: Any, place: str) -> float:
@@ -149,9 +159,10 @@ def _text(path: Path) -> str:
 
 
 def _json(path: Path) -> Any:
+    # Not the json module: it lets halves of surrogate pairs through, which a database refuses.
     try:
-        return json.loads(_text(path))
-    except (ValueError, RecursionError) as error:
+        return pydantic_core.from_json(_without_nul(_text(path)))
+    except ValueError as error:
         raise ProgramFault(f"{path.name} is not valid JSON.") from error
 
 
@@ -179,18 +190,26 @@ def _scenarios(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     rows: list[dict[str, Any]] = []
+    seen: set[tuple[str, int]] = set()
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         place = f"scenarios.jsonl, line {number}"
+        if len(line) > LINE_CHARACTERS:
+            raise ProgramFault(f"{place} is longer than {LINE_CHARACTERS:,} characters.")
         try:
             row = ScenarioRow.model_validate_json(_without_nul(line))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-            field_name = ".".join(str(part) for part in first["loc"]) or "the line"
-            raise ProgramFault(f"{place}: {field_name} is missing or malformed.") from error
+            field_name = next(iter(error.errors(include_url=False, include_input=False)[0]["loc"]), "")
+            named = field_name if field_name in ScenarioRow.model_fields else "the line"
+            raise ProgramFault(f"{place}: {named} is missing or malformed.") from error
+        if (row.scenario, row.trial) in seen:
+            raise ProgramFault(f"{place}: this scenario and trial stand in an earlier line too.")
+        seen.add((row.scenario, row.trial))
+        if len(row.scores) > MOST_SCORES:
+            raise ProgramFault(f"{place} holds more than {MOST_SCORES} scores.")
         for key, value in row.scores.items():
-            _number(value, f"{place}: {key:.80}")
+            _number(value, f"{place}: {_shown(key)}")
         rows.append(row.model_dump(mode="json"))
     return rows
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from django.db import transaction
 from django.db.models import Avg, Count, Q
@@ -20,6 +21,8 @@ from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import Failure, ProgramScores, ScoreResult
 from gauntlet_scoring.episode_files import ScenarioRow
 from gauntlet_scoring.failures import FailureCode
+
+_KEY_LENGTH: Final = 80  # what the columns of Score and ScenarioScore take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,24 +63,38 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
 
 
 def _contradiction(evaluation: Evaluation, result: ScoreResult) -> Failure | None:
-    """A program that speaks of a scenario and trial that this evaluation does not have."""
+    """A program that speaks of a scenario and trial that this evaluation does not have, or gives what has no place."""
     known = set(evaluation.episodes.values_list("scenario__key", "trial"))
     for program in result.programs:
-        for row in map(ScenarioRow.model_validate, program.scenarios):
-            if (row.scenario, row.trial) not in known:
-                sentence = f"The scoring program {program.key} gave scores for an unknown scenario or trial."
-                return Failure(code=FailureCode.SCORING_ERROR, message=sentence)
+        rows = [ScenarioRow.model_validate(row) for row in program.scenarios]
+        places = [(row.scenario, row.trial) for row in rows]
+        names = {*program.scores, *(name for row in rows for name in row.scores)}
+        if not known.issuperset(places):
+            said = "gave scores for an unknown scenario or trial"
+        elif len(set(places)) < len(places):
+            said = "gave scores for one scenario and trial twice"
+        elif any(len(_score_key(program, name)) > _KEY_LENGTH for name in names):
+            said = f"gave a score a name of more than {_KEY_LENGTH - len(program.key) - 1} characters"
+        else:
+            continue
+        sentence = f"The scoring program {program.key} {said}."
+        return Failure(code=FailureCode.SCORING_ERROR, message=sentence)
     return None
+
+
+def _score_key(program: ProgramScores, name: str) -> str:
+    return f"{program.key}.{name}"
 
 
 def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Artifact | None) -> None:
     Score.objects.bulk_create(
-        Score(evaluation=evaluation, key=f"{program.key}.{name}", value=value) for name, value in program.scores.items()
+        Score(evaluation=evaluation, key=_score_key(program, name), value=value)
+        for name, value in program.scores.items()
     )
     episodes = {(key, trial): pk for key, trial, pk in evaluation.episodes.values_list("scenario__key", "trial", "pk")}
     rows = [(episodes[row.scenario, row.trial], row) for row in map(ScenarioRow.model_validate, program.scenarios)]
     ScenarioScore.objects.bulk_create(
-        ScenarioScore(episode_id=episode, key=f"{program.key}.{name}", value=value)
+        ScenarioScore(episode_id=episode, key=_score_key(program, name), value=value)
         for episode, row in rows
         for name, value in row.scores.items()
     )
@@ -90,13 +107,14 @@ def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Ar
 
 
 def _put_in_force(evaluation: Evaluation) -> None:
+    # First the submission: of two runs of it that finish at once, the second sees that the first is in force.
+    submission = (
+        Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
+    )
     same = Evaluation.objects.filter(submission=evaluation.submission_id, task=evaluation.task_id)
     same.filter(in_force=True).update(in_force=False)
     evaluation.in_force = True
     evaluation.save(update_fields=["in_force"])
-    submission = (
-        Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
-    )
     in_force = list(submission.evaluations.filter(in_force=True))
     if len(in_force) == submission.phase.tasks.count():
         scenarios = Episode.objects.filter(evaluation__in=in_force).aggregate(n=Count("scenario", distinct=True))["n"]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
+from gauntlet.accounts.models import Event
 from gauntlet.evaluation.models import Evaluation, Job, Score
 from gauntlet.evaluation.services import start_evaluations
 from gauntlet.leaderboards.models import Entry
@@ -98,6 +101,25 @@ def test_scores_for_a_scenario_that_is_not_there_are_a_scoring_error(
     assert evaluation.jobs.filter(kind="score").count() == 1
 
 
+@pytest.mark.parametrize("where", ["scores", "scenarios", "twice"])
+def test_scores_that_have_no_place_are_the_programs_fault(
+    scoring: tuple[Evaluation, Claim], worker: Any, where: str
+) -> None:
+    _, claim = scoring
+    result = worker.scores(claim)
+    if where == "twice":
+        result.programs[0].scenarios.append(result.programs[0].scenarios[0])
+    else:
+        scores = result.programs[0].scores if where == "scores" else result.programs[0].scenarios[0]["scores"]
+        scores["x" * 74] = 1.0
+    worker.source.finish(claim, result)
+    lost = Event.objects.get(name="job.lost", subject_id=claim.job)
+    assert lost.reason == "The scoring program rubric gave " + (
+        "scores for one scenario and trial twice." if where == "twice" else "a score a name of more than 73 characters."
+    )
+    assert not Score.objects.exists()
+
+
 def test_a_rerun_takes_the_place_of_the_earlier_result_and_a_failed_one_does_not(
     scoring: tuple[Evaluation, Claim], worker: Any, agent_failure: Failure
 ) -> None:
@@ -125,3 +147,26 @@ def test_the_database_itself_refuses_a_score_that_is_not_a_finite_number(
     evaluation, _ = scoring
     with pytest.raises(IntegrityError), transaction.atomic():
         Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_of_a_submission_that_finish_at_once_both_finish_and_one_is_in_force(
+    scoring: tuple[Evaluation, Claim], worker: Any
+) -> None:
+    first, claim = scoring
+    (second,) = start_evaluations(first.submission)
+    while not isinstance((other := worker.must_claim()).spec, ScoreSpec):
+        worker.source.finish(other, worker.run(other, only=1 if other.spec.probe else None))
+    together = Barrier(2)
+
+    def finish(one: Claim) -> None:
+        together.wait()
+        try:
+            worker.source.finish(one, worker.scores(one))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(finish, [claim, other]))
+    states = Evaluation.objects.filter(pk__in=[first.pk, second.pk]).values_list("state", "in_force")
+    assert sorted(states) == [("finished", False), ("finished", True)]

@@ -74,6 +74,11 @@ def test_scores_are_read(tmp_path, name, content, scores):
         ("scores.json", "[" * 100_000, "scores.json is not valid JSON."),
         ("scores.txt", "a:1", "scores.txt is not made of `key: value` lines (mind the space after the colon)."),
         ("scores.txt", "a: nan", "scores.txt: a is not a finite number."),
+        ("scores.json", '{"the answer is (42)": null}', "scores.json: one of the scores is null, not a number."),
+        ("scores.json", '{"\\ud800": 1}', "scores.json is not valid JSON."),
+        ("scores.txt", '"a\\0": 1', "scores.txt: every key must be text."),
+        ("scores.txt", '"\\ud800": 1', "scores.txt: every key must be text."),
+        ("scores.json", json.dumps({str(n): 1 for n in range(1001)}), "scores.json holds more than 1000 scores."),
         ("scores.txt", "a: high", "scores.txt: a is text, not a number."),
         ("other.txt", "a: 1", "The program wrote neither scores.json nor scores.txt into /app/output."),
     ],
@@ -126,6 +131,12 @@ def test_the_other_outputs_are_read(tmp_path):
         ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {"a": NaN}}', "scenarios.jsonl, line 1: a"),
         ("scenarios.jsonl", '{"scenario": "1"}', "scenarios.jsonl, line 1: trial"),
         ("scenarios.jsonl", "\nnonsense", "scenarios.jsonl, line 2"),
+        ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {"x (42)": NaN}}', "line 1: one of the scores"),
+        ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {"42": "x"}}', "line 1: scores is"),
+        ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {}, "42": 0}', "line 1: the line is"),
+        ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {}}\n' * 2, "line 2: this scenario and trial"),
+        ("scenarios.jsonl", " " * (1 << 20) + "{}", "line 1 is longer"),
+        ("provenance.json", '{"a": "\\ud800"}', "provenance.json is not valid JSON"),
         ("provenance.json", '{"a": 1}', "provenance.json must be a flat object"),
     ],
 )
@@ -136,9 +147,12 @@ def test_a_broken_side_file_is_a_fault(tmp_path, name, content, said):
         read_outputs(tmp_path)
 
 
-def test_nul_in_a_scenarios_detail_becomes_a_replacement_character(tmp_path):
+def test_nul_in_what_a_program_quotes_becomes_a_replacement_character(tmp_path):
     (tmp_path / "scores.json").write_text('{"a": 1}')
     detail = {"quoted": "a\0b", "escaped": "\\u0000"}
     row = {"scenario": "1", "trial": 1, "scores": {"a": 1}, "detail": detail}
     (tmp_path / "scenarios.jsonl").write_text(json.dumps(row))
-    assert read_outputs(tmp_path).scenarios[0]["detail"] == {"quoted": "a\ufffdb", "escaped": "\\u0000"}
+    (tmp_path / "provenance.json").write_text(json.dumps({"model": "a\0b"}))
+    outputs = read_outputs(tmp_path)
+    assert outputs.scenarios[0]["detail"] == {"quoted": "a\ufffdb", "escaped": "\\u0000"}
+    assert outputs.provenance == {"model": "a\ufffdb"}

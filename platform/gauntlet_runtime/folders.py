@@ -11,7 +11,8 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -59,6 +60,23 @@ class ArtifactFolders:
         """
         return self._entry(artifact) / "content"
 
+    @contextmanager
+    def borrowed(self, artifact: Artifact) -> Iterator[Path]:
+        """The unpacked folder of a zip artifact for the length of the block: of many, each is let go of at once.
+
+        What is asked for otherwise stays locked, and open, until `release`.
+
+        Raises:
+            ArtifactDamaged
+        """
+        name = _name(artifact)
+        descriptor = self._locked(name, artifact)
+        try:
+            os.utime(self._root / name)
+            yield self._root / name / "content"
+        finally:
+            os.close(descriptor)
+
     def release(self) -> None:
         """Let go of everything asked for so far, and drop the least recently used entries beyond the size bound."""
         with self._lock:
@@ -68,7 +86,7 @@ class ArtifactFolders:
             self._evict()
 
     def _entry(self, artifact: Artifact) -> Path:
-        name = f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}"
+        name = _name(artifact)
         with self._lock:
             entry = self._root / name
             if name not in self._held:
@@ -153,6 +171,10 @@ class ArtifactFolders:
             return True  # the lock file stays: another worker may wait on this very inode
         finally:
             os.close(descriptor)
+
+
+def _name(artifact: Artifact) -> str:
+    return f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}"
 
 
 def _open_lock(path: Path) -> int:

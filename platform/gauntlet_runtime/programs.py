@@ -218,11 +218,11 @@ def lay_out_episodes(episodes: list[ScoredEpisode], *, into: Path, files: Artifa
     for episode in episodes:
         place = None
         if episode.trajectory is not None:
-            recorded = files.folder(episode.trajectory)
             place = f"trajectories/{episode.episode}.jsonl"
-            shutil.copyfile(recorded / "trajectory.jsonl", into / place)
-            for blob in (recorded / "blobs").glob("*"):
-                shutil.copyfile(blob, blobs / blob.name)
+            with files.borrowed(episode.trajectory) as recorded:
+                shutil.copyfile(recorded / "trajectory.jsonl", into / place)
+                for blob in (recorded / "blobs").glob("*"):
+                    shutil.copyfile(blob, blobs / blob.name)
         row = EpisodeRow(
             episode=episode.episode,
             scenario=episode.key,

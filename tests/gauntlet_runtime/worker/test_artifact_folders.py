@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import threading
 import zipfile
 
 import pytest
 
 from gauntlet_runtime.folders import ArtifactDamaged, ArtifactFolders
+from gauntlet_runtime.jobs import ScoredEpisode
+from gauntlet_runtime.programs import lay_out_episodes
+from gauntlet_scoring.trajectory import Outcome
 
 
 def zipped(*entries):
@@ -112,3 +116,40 @@ def test_what_a_killed_worker_left_half_made_is_removed_when_it_is_old(artifacts
     os.utime(old, (1, 1))
     files.release()
     assert (fresh.exists(), old.exists()) == (True, False)
+
+
+def open_descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_what_is_borrowed_is_locked_meanwhile_and_held_open_no_longer(artifacts, files, tmp_path):
+    wanted = [artifacts.keep(zipped(("a", str(number)))) for number in range(20)]
+    before = open_descriptors()
+    other = ArtifactFolders(tmp_path / "artifacts", fetch=artifacts.fetch, max_bytes=0)
+    for number, artifact in enumerate(wanted):
+        with files.borrowed(artifact) as folder:
+            other.release()  # which would drop everything that nobody holds
+            assert (folder / "a").read_text() == str(number)
+    assert open_descriptors() == before
+    other.release()
+    assert not folder.exists()
+
+
+def test_an_evaluation_may_have_more_records_than_a_process_may_open_files(artifacts, files, tmp_path):
+    episodes = [
+        ScoredEpisode(
+            episode=f"e{number}",
+            key=f"K{number}",
+            trial=1,
+            outcome=Outcome.ANSWERED,
+            trajectory=artifacts.keep(zipped(("trajectory.jsonl", f"{number}\n"), ("blobs/b", "x"))),
+        )
+        for number in range(100)
+    ]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors() + 50, hard))
+    try:
+        lay_out_episodes(episodes, into=tmp_path / "res", files=files)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (tmp_path / "res/trajectories/e99.jsonl").read_text() == "99\n"

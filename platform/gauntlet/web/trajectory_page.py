@@ -13,6 +13,8 @@ from gauntlet_scoring import trajectory as record
 SHOWN_EVENTS: Final = 400
 _FOLDED_BYTES: Final = 6_000
 _TEXT_BYTES: Final = 4_000
+_NAME_CHARACTERS: Final = 100
+_PLAN_STEPS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,15 +41,21 @@ class EventLine:
     steps: Sequence[PlanLine] = ()
 
 
-def lines(events: Iterable[record.Event]) -> list[EventLine]:
-    """The events in their order; the scenario itself stands in the page's head."""
-    made = []
+def lines(events: Iterable[record.Event], *, most: int = SHOWN_EVENTS) -> tuple[list[EventLine], bool]:
+    """The first events in their order, and whether there are more; the scenario itself stands in the page's head.
+
+    No more is read than is shown: a record can be far larger than a page.
+    """
+    made: list[EventLine] = []
     began = None
     for event in events:
         began = began or event.at
-        if not isinstance(event, record.ScenarioEvent):
-            made.append(_line(event, f"+{(event.at - began).total_seconds():.2f} s"))
-    return made
+        if isinstance(event, record.ScenarioEvent):
+            continue
+        if len(made) == most:
+            return made, True
+        made.append(_line(event, f"+{(event.at - began).total_seconds():.2f} s"))
+    return made, False
 
 
 def _line(event: record.Event, clock: str) -> EventLine:
@@ -56,7 +64,9 @@ def _line(event: record.Event, clock: str) -> EventLine:
             who = "Agent says" if event.role == "agent" else "User says"
             return EventLine(title=who, clock=clock, text=_cut(event.text, _TEXT_BYTES))
         case record.PlanEvent():
-            return EventLine(title="Plan", clock=clock, steps=[_plan_line(step) for step in event.steps])
+            steps = [_plan_line(step) for step in event.steps[:_PLAN_STEPS]]
+            aside = f"the first {_PLAN_STEPS} of {len(event.steps)} steps" if len(steps) < len(event.steps) else ""
+            return EventLine(title="Plan", clock=clock, steps=steps, aside=aside)
         case record.NoteEvent():
             return EventLine(title="Note", clock=clock, text=_cut(event.text, _TEXT_BYTES), aside="the agent's own")
         case record.ToolCallEvent():
@@ -77,8 +87,8 @@ def _line(event: record.Event, clock: str) -> EventLine:
 
 def _plan_line(step: record.PlanStep) -> PlanLine:
     return PlanLine(
-        agent=step.agent,
-        instruction=step.instruction,
+        agent=_name(step.agent),
+        instruction=_cut(step.instruction, _TEXT_BYTES),
         after=", ".join(str(position + 1) for position in step.depends_on),
     )
 
@@ -89,7 +99,8 @@ def _call(event: record.ToolCallEvent, clock: str) -> EventLine:
     aside = "while another call was open" if event.overlaps else ""
     if len(short) <= 240:
         return EventLine(title="Tool call", clock=clock, text=short, aside=aside, code=True)
-    return EventLine(title="Tool call", clock=clock, summary=event.tool, folded=_pretty(event.arguments), aside=aside)
+    folded = _cut(_pretty(event.arguments), _FOLDED_BYTES)
+    return EventLine(title="Tool call", clock=clock, summary=_name(event.tool), folded=folded, aside=aside)
 
 
 def _result(event: record.ToolResultEvent, clock: str) -> EventLine:
@@ -101,7 +112,7 @@ def _result(event: record.ToolResultEvent, clock: str) -> EventLine:
     aside = f"after {event.seconds * 1000:.0f} ms"
     if len(body) <= 160 and "\n" not in body:
         return EventLine(title=title, clock=clock, text=body, aside=aside, code=True)
-    summary = f"{event.tool}: {len(body):,} characters"
+    summary = f"{_name(event.tool)}: {len(body):,} characters"
     return EventLine(title=title, clock=clock, summary=summary, folded=_cut(body, _FOLDED_BYTES), aside=aside)
 
 
@@ -120,6 +131,11 @@ def _end(event: record.EndEvent, clock: str) -> EventLine:
     sentence = event.message or f"The episode ended: {event.failure}."
     fault = wording.FAULT_SENTENCE[event.failure.owner]
     return EventLine(title="End", clock=clock, text=f"{sentence} {fault}", aside=str(event.failure), look="endfail")
+
+
+def _name(tool: str) -> str:
+    """A tool's name as the agent wrote it, which need not be that of any tool."""
+    return tool if len(tool) <= _NAME_CHARACTERS else f"{tool[:_NAME_CHARACTERS]}…"
 
 
 def _pretty(value: Any) -> str:

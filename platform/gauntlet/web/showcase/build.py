@@ -218,7 +218,7 @@ def _board(competition: Competition) -> Leaderboard:
         ("rubric", "Rubric", "rubric.mean", "desc", 3, 0.0, 1.0),
         ("completion", "Completion", "rubric.task_completion", "desc", 3, 0.0, 1.0),
         ("retrieval", "Retrieval", "rubric.data_retrieval_accuracy", "desc", 3, 0.0, 1.0),
-        ("verification", "Verification", "rubric.generalized_result_verification", "desc", 3, 0.0, 1.0),
+        ("verification", "Verification", "rubric.result_verification", "desc", 3, 0.0, 1.0),
         ("rouge_l", "ROUGE-L", "rouge.rougeL", "desc", 3, 0.0, 1.0),
         ("bertscore", "BERTScore", "bertscore.f1", "desc", 3, 0.0, 1.0),
         ("seconds", "Seconds", "episodes.seconds", "asc", 1, None, None),

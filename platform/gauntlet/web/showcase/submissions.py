@@ -16,7 +16,13 @@ from gauntlet.submissions.models import Submission
 from gauntlet.web.showcase import texts
 from gauntlet.web.showcase.trajectory import store_trajectory
 
-_KEYS = ("task_completion", "data_retrieval_accuracy", "generalized_result_verification")
+#: What the judge says of a check that was missed, and of one that held, by criterion.
+_REASONS = {
+    "task_completion": ("missing or null: count", "every field is there"),
+    "data_retrieval_accuracy": ("get_work_orders was not called", "get_work_orders was called as expected"),
+    "result_verification": ("count: expected the number 6, found 4", "count: the number 6"),
+}
+_KEYS = tuple(_REASONS)
 
 
 def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Random) -> dict[str, Submission]:
@@ -166,11 +172,12 @@ def _episodes(evaluation: Evaluation, *, done: int, rng: random.Random, trajecto
 def _scores(evaluation: Evaluation, *, value: float, rng: random.Random, enter: bool = True) -> None:
     scores, details = [], []
     for episode in evaluation.episodes.all():
+        checks = {}
         for key in _KEYS:
-            right = 0.0 if episode.outcome == "failed" else float(rng.random() < 0.84)
-            scores.append(ScenarioScore(episode=episode, key=f"rubric.{key}", value=right))
-        words = {"y1": "the answer names 6", "y2": "get_work_orders was called for CH-6"}
-        details.append(ScenarioDetail(episode=episode, program="rubric", detail=words))
+            right = episode.outcome == "answered" and rng.random() < 0.84
+            scores.append(ScenarioScore(episode=episode, key=f"rubric.{key}", value=float(right)))
+            checks[key] = [{"kind": "number", "holds": right, "reason": _REASONS[key][right]}]
+        details.append(ScenarioDetail(episode=episode, program="rubric", detail=checks))
     ScenarioScore.objects.bulk_create(scores)
     ScenarioDetail.objects.bulk_create(details)
     Score.objects.bulk_create(

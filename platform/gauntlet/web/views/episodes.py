@@ -33,8 +33,7 @@ def episode(request: HttpRequest, episode_id: UUID) -> HttpResponseBase:
         name = f"trajectory-{found.scenario.opaque_id}-{found.trial}.zip"
         return download(found.trajectory, name=name)
     with open_artifact(found.trajectory) as archive:
-        lines = trajectory_page.lines(events(archive))
-    shown = lines[: trajectory_page.SHOWN_EVENTS]
+        shown, cut = trajectory_page.lines(events(archive))
     sees_scores = may_see(Part.SCENARIO_SCORE, phase=phase, audience=audience, now=now, scenario_public=public)
     context = {
         "competition_title": phase.competition.title,
@@ -48,7 +47,7 @@ def episode(request: HttpRequest, episode_id: UUID) -> HttpResponseBase:
         "seconds": found.seconds,
         "tool_calls": found.tool_calls,
         "events": shown,
-        "cut": len(lines) > len(shown),
+        "cut": cut,
         "scores": [(story_page.score_title(one.key), f"{one.value:.2f}") for one in found.scores.order_by("key")]
         if sees_scores
         else [],

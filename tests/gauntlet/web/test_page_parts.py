@@ -109,7 +109,8 @@ def test_a_long_result_is_folded_and_cut_and_a_short_one_stands_open():
     long = {"kind": "tool_result", "call": "c", "tool": "get", "is_error": False, "seconds": 0.01, "text": "x" * 9000}
     short = {**long, "text": "12", "is_error": True}
     kept = {**long, "text": None, "blob": "sha256:ab"}
-    folded, plain, beside = trajectory_page.lines(events(long, short, kept))
+    (folded, plain, beside), cut = trajectory_page.lines(events(long, short, kept))
+    assert not cut
     assert folded.summary == "get: 9,000 characters"
     assert folded.folded.endswith("3,000 more characters")
     assert (plain.title, plain.text, plain.folded) == ("Tool error", "12", "")
@@ -118,19 +119,36 @@ def test_a_long_result_is_folded_and_cut_and_a_short_one_stands_open():
 
 def test_an_end_by_failure_says_whose_fault_it_was():
     end = {"kind": "end", "outcome": "failed", "failure": "environment_error", "message": "It died.", "seconds": 2}
-    (line,) = trajectory_page.lines(events(end))
+    (line,), _ = trajectory_page.lines(events(end))
     assert line.text.startswith("It died. The cause lies in the competition, not in your agent.")
     assert line.look == "endfail"
 
 
 def test_a_plan_counts_its_steps_from_one():
     steps = [{"instruction": "a"}, {"agent": "w", "instruction": "b", "depends_on": [0]}]
-    (line,) = trajectory_page.lines(events({"kind": "plan", "steps": steps}))
+    (line,), _ = trajectory_page.lines(events({"kind": "plan", "steps": steps}))
     assert [(step.agent, step.after) for step in line.steps] == [("", ""), ("w", "1")]
 
 
 def test_calls_made_at_the_same_time_are_marked():
     call = {"kind": "tool_call", "call": "c", "tool": "get", "arguments": {"x": "é"}, "overlaps": True}
-    (line,) = trajectory_page.lines(events(call))
+    (line,), _ = trajectory_page.lines(events(call))
     assert line.text == 'get(x="é")'
     assert line.aside == "while another call was open"
+
+
+def test_a_record_of_whatever_size_makes_a_page_of_bounded_size_and_is_not_read_to_its_end():
+    huge = {"tool": "t" * 50_000, "arguments": {"x": "y" * 50_000}}
+    steps = [{"agent": "w" * 50_000, "instruction": "b" * 50_000}] * 200
+
+    def endless():
+        yield from events({"kind": "plan", "steps": steps})
+        while True:
+            yield from events({"kind": "tool_call", "call": "c", **huge})
+
+    shown, cut = trajectory_page.lines(endless(), most=3)
+    assert (len(shown), cut) == (3, True)
+    plan, call, _ = shown
+    assert (len(plan.steps), plan.aside) == (100, "the first 100 of 200 steps")
+    assert max(len(step.agent) + len(step.instruction) for step in plan.steps) < 5_000
+    assert len(call.summary) + len(call.folded) < 7_000

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.competitions.visibility import Audience, Part, may_see
-from gauntlet.evaluation.models import Episode, Evaluation, ScenarioDetail, ScenarioScore
+from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
     EpisodeStory,
@@ -190,8 +190,18 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
         agent_seconds=evaluation.agent_seconds,
         scorer_seconds=evaluation.scorer_seconds,
         record=evaluation.record if audience in (Audience.OWNER, Audience.ORGANIZER) else {},
+        reports=list(
+            visible_reports(evaluation, phase=phase, audience=audience, now=now).values_list("program", flat=True)
+        ),
         episodes=_episodes(evaluation, phase=phase, audience=audience, now=now),
     )
+
+
+def visible_reports(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> QuerySet[Report]:
+    """The scoring programs' own pages about an evaluation that this reader may open, by program."""
+    if not may_see(Part.DETAILED_RESULTS, phase=phase, audience=audience, now=now):
+        return Report.objects.none()
+    return evaluation.reports.filter(html__isnull=False).select_related("html").order_by("program")
 
 
 def _episodes(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> list[EpisodeStory]:

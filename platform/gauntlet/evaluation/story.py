@@ -82,6 +82,7 @@ class EvaluationStory:
     agent_seconds: float
     scorer_seconds: float
     record: dict[str, Any]
+    reports: Sequence[str]  # programs whose own page this reader may open
     episodes: Sequence[EpisodeStory]
 
 

@@ -19,6 +19,11 @@ urlpatterns = [
     path("submissions/<uuid:submission_id>/", submissions.page, name="submission"),
     path("submissions/<uuid:submission_id>/story", submissions.story, name="submission-story"),
     path("submissions/<uuid:submission_id>/cancel", submissions.cancel, name="submission-cancel"),
+    path(
+        "submissions/<uuid:submission_id>/reports/<uuid:evaluation_id>/<slug:program>/",
+        submissions.report,
+        name="submission-report",
+    ),
     path("episodes/<uuid:episode_id>/", episodes.episode, name="episode"),
     path("import/", organizer.import_page, name="import"),
     path(_ONE, competitions.overview, name="competition"),

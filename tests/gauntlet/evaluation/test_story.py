@@ -165,3 +165,31 @@ def test_the_number_of_queries_of_a_list_does_not_grow_with_it(
         start(phase, participant=participant)
     with django_assert_num_queries(2):
         assert len(list(submission_list(participant))) == 6
+
+
+@pytest.mark.visibility
+@pytest.mark.parametrize(("visibility", "owner_status"), [("full", 200), ("scores", 404), ("none", 404)])
+def test_a_scoring_programs_own_page_is_locked_in_and_shown_to_whom_the_phase_allows(
+    start: Callable[..., Evaluation],
+    make_phase: Callable[..., Phase],
+    make_artifact: Callable[..., Any],
+    worker: Any,
+    client: Client,
+    visibility: str,
+    owner_status: int,
+) -> None:
+    evaluation = start(make_phase(visibility=visibility))
+    worker.finish_all()
+    evaluation.reports.update(html=make_artifact(b"<script>alert(1)</script><p>A report</p>"))
+    address = f"/submissions/{evaluation.submission_id}/reports/{evaluation.pk}/rubric/"
+    assert client.get(address).status_code == 401
+    client.force_login(evaluation.submission.participant)
+    assert client.get(address).status_code == owner_status
+    client.force_login(evaluation.submission.phase.competition.organizer)
+    response = client.get(address)
+    assert b"A report" in response.content
+    policy = response["Content-Security-Policy"]
+    assert policy.startswith("sandbox;")
+    assert "default-src 'none'" in policy
+    assert "allow-scripts" not in policy
+    assert client.get(address.replace("/rubric/", "/other/")).status_code == 404

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from math import floor
 from typing import Any
@@ -123,6 +124,18 @@ def size(count: int | None) -> str:
             digits = 0 if count >= 100 * worth else 1 if count >= 10 * worth else 2
             return f"{floor(count / worth * 10**digits) / 10**digits:.{digits}f} {unit}"
     return f"{count} byte{'' if count == 1 else 's'}"
+
+
+@register.filter
+def flat(record: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """A nested record as names and values, those without a value left out: ``scoring / rubric / version``."""
+    lines: list[tuple[str, str]] = []
+    for name, value in sorted(record.items()):
+        if isinstance(value, Mapping):
+            lines += flat(value, f"{prefix}{name} / ")
+        elif value not in (None, ""):
+            lines.append((f"{prefix}{name}", str(value)))
+    return lines
 
 
 @register.filter

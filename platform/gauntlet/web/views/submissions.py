@@ -10,16 +10,17 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from gauntlet.competitions.models import Column
 from gauntlet.competitions.visibility import Audience
-from gauntlet.evaluation.selectors import submission_list, submission_story
+from gauntlet.evaluation.selectors import submission_list, submission_story, visible_reports
 from gauntlet.evaluation.services import cancel_submission
+from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
 from gauntlet.web import story_page
@@ -73,6 +74,21 @@ def _fragment(request: HttpRequest) -> bool:
 def page(request: HttpRequest, submission_id: UUID) -> HttpResponse:
     """A submission from top to bottom, as far as this reader may see it."""
     return render(request, "submissions/page.html", _story(request, submission_id))
+
+
+@require_GET
+def report(request: HttpRequest, submission_id: UUID, evaluation_id: UUID, program: str) -> HttpResponse:
+    """A scoring program's own page, locked in: no script, no form, no request of its own, an origin of its own."""
+    submission, audience = access_submission_as_reader(request.user, submission_id)
+    evaluation = get_object_or_404(submission.evaluations.all(), pk=evaluation_id)
+    seen = visible_reports(evaluation, phase=submission.phase, audience=audience, now=timezone.now())
+    found = get_object_or_404(seen, program=program)
+    if found.html is None:
+        raise Http404
+    with open_artifact(found.html) as page:
+        response = HttpResponse(page.read(), content_type="text/html; charset=utf-8")
+    response["Content-Security-Policy"] = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    return response
 
 
 @require_GET

@@ -127,6 +127,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "gauntlet.readable_addresses.ReadableAddresses",
     "gauntlet.web.middleware.PageErrors",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
@@ -236,7 +237,12 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.LimitOffsetPagination",
+    "DEFAULT_PARSER_CLASSES": [
+        "gauntlet.api_requests.Json",
+        "rest_framework.parsers.FormParser",
+        "rest_framework.parsers.MultiPartParser",
+    ],
+    "DEFAULT_PAGINATION_CLASS": "gauntlet.api_requests.Pages",
     "PAGE_SIZE": 100,
     "EXCEPTION_HANDLER": "gauntlet.api_errors.handle",
     "DEFAULT_THROTTLE_RATES": {"tokens": "10/min"},

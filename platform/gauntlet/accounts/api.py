@@ -40,7 +40,10 @@ class AccountThrottle(SimpleRateThrottle):
         name = request.data.get("username") if isinstance(request.data, dict) else None
         if not isinstance(name, str) or not name:
             return None
-        return self.cache_format % {"scope": "tokens.account", "ident": name.strip().casefold().encode().hex()[:128]}
+        return self.cache_format % {
+            "scope": "tokens.account",
+            "ident": name.strip().casefold().encode(errors="surrogatepass").hex()[:128],
+        }
 
 
 class TokenRequest(serializers.Serializer[Any]):

@@ -33,3 +33,10 @@ class TokenNotFound(DomainError):
 
     code: ClassVar = "not_found"
     status: ClassVar = 404
+
+
+class ScopeMissing(DomainError):
+    """The token may not be used for this."""
+
+    code: ClassVar = "forbidden"
+    status: ClassVar = 403

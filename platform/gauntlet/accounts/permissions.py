@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from gauntlet.accounts.errors import NotSignedIn
+from gauntlet.accounts.errors import NotSignedIn, ScopeMissing
 from gauntlet.accounts.models import ApiToken, TokenScope, User
 
 if TYPE_CHECKING:  # the framework's views import this module through the settings
@@ -26,8 +26,18 @@ class TokenScopes(BasePermission):
         if not isinstance(token, ApiToken) or getattr(view, "any_scope", False):
             return True
         needed = TokenScope.READ if request.method in SAFE_METHODS else getattr(view, "write_scope", TokenScope.SUBMIT)
-        self.message = f"This token lacks the scope '{needed}'. Make one that has it: gauntlet login"
-        return needed in token.scopes
+        check_scope(token, needed)
+        return True
+
+
+def check_scope(token: ApiToken, needed: str) -> None:
+    """Refuse a token that may not be used for this.
+
+    Raises:
+        ScopeMissing
+    """
+    if needed not in token.scopes:
+        raise ScopeMissing(f"This token lacks the scope '{needed}'. Make one that has it: gauntlet login")
 
 
 def signed_in(request: Request) -> User:

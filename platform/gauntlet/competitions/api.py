@@ -14,12 +14,12 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gauntlet.accounts.permissions import signed_in
+from gauntlet.api_requests import AnyAccept, Pages
 from gauntlet.competitions import services
 from gauntlet.competitions.access import Person, access_competition_as_visitor, access_phase
 from gauntlet.competitions.errors import KitNotFound
@@ -97,7 +97,7 @@ class CompetitionsView(APIView):
     @extend_schema(responses=CompetitionAnswer(many=True))
     def get(self, request: Request) -> Response:
         """List competitions with their phases, newest first; `limit` and `offset` page."""
-        paginator = LimitOffsetPagination()
+        paginator = Pages()
         page = paginator.paginate_queryset(visible_competitions(person(request)), request, view=self) or []
         now = timezone.now()
         rows = [
@@ -130,6 +130,8 @@ def _download(artifact: Artifact | None, *, name: str) -> StreamingHttpResponse:
 class KitView(APIView):
     """The starting kit of a phase."""
 
+    content_negotiation_class = AnyAccept
+
     @extend_schema(responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)})
     def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:
         """Download the starting kit as a zip; whoever sees the competition may."""
@@ -139,6 +141,8 @@ class KitView(APIView):
 
 class PublicDataView(APIView):
     """The public data of a phase."""
+
+    content_negotiation_class = AnyAccept
 
     @extend_schema(responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)})
     def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:

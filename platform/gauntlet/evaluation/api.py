@@ -15,16 +15,17 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from django.urls import path
 from django.utils import timezone
+from django.views.decorators.http import require_GET
 from rest_framework.exceptions import AuthenticationFailed
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gauntlet.accounts.authentication import TokenAuthentication
-from gauntlet.accounts.models import User
-from gauntlet.accounts.permissions import signed_in
+from gauntlet.accounts.models import TokenScope, User
+from gauntlet.accounts.permissions import check_scope, signed_in
 from gauntlet.api_errors import DomainError
+from gauntlet.api_requests import Pages
 from gauntlet.evaluation.errors import LogNotVisible
 from gauntlet.evaluation.selectors import status_of, submission_list, submission_story
 from gauntlet.evaluation.services import cancel_submission
@@ -57,7 +58,7 @@ class Submissions(APIView):
     def get(self, request: Request) -> Response:
         """A page of submissions; ``?competition=slug`` narrows it to one competition."""
         rows = submission_list(signed_in(request), competition=request.query_params.get("competition", ""))
-        paginator = LimitOffsetPagination()
+        paginator = Pages()
         page: list[Submission] = paginator.paginate_queryset(rows, request, view=self) or []
         return paginator.get_paginated_response([_list_row(submission) for submission in page])
 
@@ -106,6 +107,7 @@ class SubmissionCancel(APIView):
         return Response({"cancelled": cancelled, **story_json(story_for(user, submission_id))})
 
 
+@require_GET
 async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpResponseBase:
     """Server-sent events of a submission: one ``state`` event at once, then one at each change, until it is final.
 
@@ -127,7 +129,11 @@ async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpRe
 @sync_to_async
 def _reader(request: HttpRequest) -> User | AnonymousUser:
     found = TokenAuthentication().authenticate(Request(request))
-    return found[0] if found else request.user
+    if found is None:
+        return request.user
+    user, token = found
+    check_scope(token, TokenScope.READ)
+    return user
 
 
 @sync_to_async

@@ -6,13 +6,13 @@ import csv
 from collections.abc import Iterator
 from typing import Any, Final
 
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from django.urls import path
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gauntlet.api_requests import AnyAccept
 from gauntlet.leaderboards.access import access_board
 from gauntlet.leaderboards.selectors import Board, Row, board
 
@@ -21,8 +21,6 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 class LeaderboardJson(APIView):
     """A page of a board."""
-
-    permission_classes = (AllowAny,)
 
     def get(self, request: Request, slug: str, index: int) -> Response:
         """``?page=``, ``?sort=`` (a column key, "-" before it for the worse end first), ``?search=``."""
@@ -83,20 +81,25 @@ class _Echo:
         return value
 
 
-def leaderboard_csv(request: HttpRequest, slug: str, index: int) -> StreamingHttpResponse:
-    """The whole board as CSV, values unrounded, intervals beside them."""
-    leaderboard, phase = access_board(request.user, slug=slug, phase=index)
-    found = board(leaderboard=leaderboard, phase=phase, page_size=None)
-    response = StreamingHttpResponse(_csv_lines(found), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-{phase.index}.csv"'
-    return response
+class LeaderboardCsv(APIView):
+    """The whole of a board."""
+
+    content_negotiation_class = AnyAccept
+
+    def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:
+        """As CSV, values unrounded, intervals beside them."""
+        leaderboard, phase = access_board(request.user, slug=slug, phase=index)
+        found = board(leaderboard=leaderboard, phase=phase, page_size=None)
+        response = StreamingHttpResponse(_csv_lines(found), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="{slug}-{phase.index}.csv"'
+        return response
 
 
 def _csv_lines(found: Board) -> Iterator[str]:
     writer = csv.writer(_Echo())
     head = ["rank", "participant", "baseline"]
     for column in found.columns:
-        head += [column.key, f"{column.key}_low", f"{column.key}_high"]
+        head += [_safe(f"{column.key}{end}") for end in ("", "_low", "_high")]
     yield writer.writerow([*head, "scenarios", "submitted_at"])
     for row in found.rows:
         line: list[object] = ["" if row.rank is None else row.rank, _safe(row.participant), row.baseline]
@@ -114,5 +117,9 @@ def _safe(text: str) -> str:
 
 urlpatterns = [
     path("competitions/<slug:slug>/phases/<int:index>/leaderboard", LeaderboardJson.as_view(), name="api-leaderboard"),
-    path("competitions/<slug:slug>/phases/<int:index>/leaderboard.csv", leaderboard_csv, name="api-leaderboard-csv"),
+    path(
+        "competitions/<slug:slug>/phases/<int:index>/leaderboard.csv",
+        LeaderboardCsv.as_view(),
+        name="api-leaderboard-csv",
+    ),
 ]

@@ -8,6 +8,7 @@ Every `bench_<name>.py` beside this file has a function `rows()` that measures a
     goal   the largest value that reaches the goal, or the goal in words ("one call")
     unit   unit of the values
     ok     whether the goal was reached
+    plain_is   what the plain alternative is; may be left out
 
 Each is measured in a process of its own, with Django set up on an empty installation that is there for this run only
 (its database writes through to the disk, as a real one does).
@@ -28,7 +29,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from gauntlet_runtime import services
 
@@ -46,6 +47,7 @@ class Row(TypedDict):
     goal: float | str
     unit: str
     ok: bool
+    plain_is: NotRequired[str]
 
 
 def main(names: Sequence[str]) -> int:
@@ -64,7 +66,7 @@ def main(names: Sequence[str]) -> int:
             measured = measure(modules[name], environment)
             rows += measured or []
             failed += [name] if measured is None else []
-    sys.stdout.write(table([cells(row) for row in rows]))
+    sys.stdout.write(table([cells(row) for row in rows]) + what_plain_is(rows))
     if failed:
         sys.stderr.write(f"Could not be measured: {', '.join(failed)}\n")
     return int(bool(failed))
@@ -126,6 +128,16 @@ def cells(row: Row) -> tuple[str, ...]:
     plain = "" if row["plain"] is None else number(row["plain"])
     goal = row["goal"] if isinstance(row["goal"], str) else f"at most {number(row['goal'])}"
     return (row["name"], number(row["ours"]), plain, row["unit"], goal, "reached" if row["ok"] else "MISSED")
+
+
+def what_plain_is(rows: Sequence[Row]) -> str:
+    """What each plain alternative is, said once."""
+    said: dict[str, str] = {}
+    for row in rows:
+        if row.get("plain_is", "the same") != "the same":
+            said.setdefault(row["plain_is"], row["name"])
+    lines = [f"  {name}: {what}" for what, name in said.items()]
+    return "\n".join(["\nThe plain alternative of", *lines, ""]) if lines else ""
 
 
 def number(value: float) -> str:

@@ -1,7 +1,8 @@
 """The gateway: what a tool call costs more than straight to the environment, and what a run job costs beside its agent.
 
-Both sides of the first row are measured by one agent in one sandbox with the official SDK's client, in turns, so that
-whatever else the machine does meets both alike.
+All calls are made by one agent in one sandbox, in turns, so that whatever else the machine does meets them alike: with
+the official SDK's client straight to the environment over stdio (the plain way), with the same client through the
+gateway, and as bare HTTP through the gateway.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gauntlet_runtime.jobs import AgentSpec, Artifact, EnvironmentSpec, EpisodeL
 from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_runtime.sandbox.interface import Sandbox
 
-ROUNDS: Final = 10
+ROUNDS: Final = 16
 CALLS_A_ROUND: Final = 20
 JOBS: Final = 7
 GOAL_CALL_MS: Final = 4.0
@@ -45,7 +46,7 @@ ANSWERS: Final = OPENS_AND_ANSWERS + 'post(f"/episodes/{episode[\'id\']}/answer"
 CALLS: Final = (
     OPENS_AND_ANSWERS
     + """
-import asyncio, sys, time
+import asyncio, http.client, sys, time, urllib.parse
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
@@ -55,8 +56,22 @@ async def measure(client, into):
         await client.call_tool("echo", {"text": "hello"})
         into.append((time.perf_counter() - begun) * 1000)
 
+def measure_bare(connection, into):
+    call = {"name": "echo", "arguments": {"text": "hello"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    for _ in range(CALLS_A_ROUND):
+        begun = time.perf_counter()
+        connection.request("POST", f"/episodes/{episode['id']}/mcp", body, headers)
+        answer = connection.getresponse()
+        said = answer.read()
+        into.append((time.perf_counter() - begun) * 1000)
+        if answer.status != 200 or b"hello" not in said:
+            sys.exit(f"{answer.status} {said[:500]}")
+
 async def main():
-    found = {"plain": [], "ours": []}
+    found = {"plain": [], "ours": [], "bare": []}
+    door = http.client.HTTPConnection(urllib.parse.urlsplit(os.environ["GAUNTLET_URL"]).netloc)
     server = StdioServerParameters(command="python", args=["/app/program/server.py"])
     url = f"{os.environ['GAUNTLET_URL']}/episodes/{episode['id']}/mcp"
     async with Client(server, mode="legacy") as plain, Client(url) as ours:
@@ -64,6 +79,7 @@ async def main():
         for _ in range(ROUNDS):
             await measure(plain, found["plain"])
             await measure(ours, found["ours"])
+            measure_bare(door, found["bare"])
     sys.stdout.write("found " + json.dumps(found) + "\\n")
 
 asyncio.run(main())
@@ -129,27 +145,54 @@ def rows() -> list[dict[str, Any]]:
         constants = f"ROUNDS, CALLS_A_ROUND = {ROUNDS}, {CALLS_A_ROUND}\n"
         called, _ = bench.run(constants + CALLS)
         line = next(line for line in called.log.splitlines() if line.startswith("found "))
-        found = {name: statistics.median(values) for name, values in json.loads(line.removeprefix("found ")).items()}
+        found = json.loads(line.removeprefix("found "))
         beside = []
         for _ in range(JOBS):
             result, seconds = bench.run(ANSWERS)
             beside.append(seconds - result.agent_seconds)
-    overhead = statistics.median(beside)
-    return [
-        {
-            "name": "a tool call, SDK client to the environment's answer, median",
-            "ours": round(found["ours"], 2),
-            "plain": round(found["plain"], 2),
-            "goal": f"plain + {GOAL_CALL_MS:g}",
-            "unit": "ms",
-            "ok": found["ours"] - found["plain"] <= GOAL_CALL_MS,
-        },
-        {
-            "name": "a run job beside its agent's own time, median",
-            "ours": round(overhead, 3),
-            "plain": None,
-            "goal": GOAL_JOB_SECONDS,
-            "unit": "s",
-            "ok": overhead <= GOAL_JOB_SECONDS,
-        },
-    ]
+    return [*_calls(found), _beside(statistics.median(beside))]
+
+
+def _calls(found: dict[str, list[float]]) -> list[dict[str, Any]]:
+    plain = statistics.median(found["plain"])
+    table = []
+    for key, client in (("ours", "SDK client"), ("bare", "bare HTTP")):
+        median = statistics.median(found[key])
+        table.append(
+            {
+                "name": f"a tool call, {client}: median",
+                "ours": round(median, 2),
+                "plain": round(plain, 2),
+                "goal": f"plain + {GOAL_CALL_MS:g}",
+                "unit": "ms",
+                "ok": median - plain <= GOAL_CALL_MS,
+                "plain_is": "SDK client straight to the environment over stdio, in the same sandbox",
+            }
+        )
+        table.append(
+            {
+                "name": f"a tool call, {client}: 95 of 100",
+                "ours": round(_percentile(found[key]), 2),
+                "plain": round(_percentile(found["plain"]), 2),
+                "goal": "shown",
+                "unit": "ms",
+                "ok": True,
+                "plain_is": "the same",
+            }
+        )
+    return table
+
+
+def _percentile(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
+
+
+def _beside(overhead: float) -> dict[str, Any]:
+    return {
+        "name": "a run job beside its agent's own time, median",
+        "ours": round(overhead, 3),
+        "plain": None,
+        "goal": GOAL_JOB_SECONDS,
+        "unit": "s",
+        "ok": overhead <= GOAL_JOB_SECONDS,
+    }

@@ -55,13 +55,24 @@ def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dic
     for column in columns:
         parts = [values.get(by_index[index].key) for index in column.computation_indexes if index in by_index]
         known = [part.value for part in parts if part is not None]
-        if column.computation and known and len(known) == len(parts):
-            values[column.key] = Value(value=_COMBINE[column.computation](known))
+        whole = _combined(column.computation, known) if column.computation and len(known) == len(parts) else None
+        if whole is not None:
+            values[column.key] = whole
     return values
 
 
+def _combined(how: str, numbers: Sequence[float]) -> Value | None:
+    """Numbers as one; None where there are none, or too large ones for a finite one that a board can show and rank."""
+    if not numbers:
+        return None
+    try:
+        value = _COMBINE[how](numbers)
+    except OverflowError:
+        return None
+    return Value(value=value) if math.isfinite(value) else None
+
+
 def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
-    combine = _COMBINE[column.over]
     rows = [
         (f"{number}:{scenario}", value)
         for number, task in enumerate(tasks)
@@ -69,15 +80,18 @@ def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
     ]
     if rows:
         scenarios, numbers = [scenario for scenario, _ in rows], [value for _, value in rows]
-        if column.interval != "bootstrap" or combine is not mean:
-            return Value(value=combine(numbers))
+        whole = _combined(column.over, numbers)
+        if whole is None or column.interval != "bootstrap" or _COMBINE[column.over] is not mean:
+            return whole
         interval = bootstrap_interval(numbers, scenarios=scenarios)
-        return Value(value=combine(numbers), low=interval.low, high=interval.high)
+        if not math.isfinite(interval.high - interval.low):
+            return whole
+        return Value(value=whole.value, low=interval.low, high=interval.high)
     aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
     # A task without the score leaves the column empty: a part is not shown as the whole.
     if not aggregates or len(aggregates) < len(tasks):
         return None
-    return Value(value=combine(aggregates))
+    return _combined(column.over, aggregates)
 
 
 def _pick(scores: Mapping[str, _T], source: str) -> _T | None:

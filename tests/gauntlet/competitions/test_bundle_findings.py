@@ -137,6 +137,13 @@ BROKEN: dict[str, tuple[str, str, str, str, str]] = {
         "leaderboards[0].primary_index",
         "9",
     ),
+    "hidden primary column": (
+        "        interval: bootstrap\n",
+        "        interval: bootstrap\n        hidden: true\n",
+        "title: Results",
+        "leaderboards[0].primary_index",
+        "is hidden",
+    ),
     "unknown score": (
         "rubric.score",
         "rubric.scor",

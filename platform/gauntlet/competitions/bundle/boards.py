@@ -46,6 +46,9 @@ def _board(section: Section, tasks: Sequence[TaskPlan]) -> BoardPlan:
     if columns and primary not in {column.index for column in columns}:
         allowed = sorted(column.index for column in columns)
         section.findings.error(section.where("primary_index"), f"no column has the index {primary}.", allowed=allowed)
+    if any(column.hidden for column in columns if column.index == primary):
+        message = f"the board is ranked by the column with the index {primary}, which is hidden; show it, or another."
+        section.findings.error(section.where("primary_index"), message)
     board = BoardPlan(
         key=section.text("key", required=True, longest=36),
         title=section.text("title", required=True, longest=64),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import tempfile
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +27,7 @@ INSTALL_LIMITS: Final = Limits(
     seconds=300.0, memory=2 << 30, output=1 << 30, output_files=100_000, scratch=1 << 30, cpus=2.0
 )
 LOG_BYTES: Final = 32 << 10
+UNUSED_SECONDS: Final = 24 * 3600.0  # after which installed packages are dropped; the platform stores them elsewhere
 _POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
 # The image's own pip, else the one that every Python carries for `ensurepip`: a wheel, which runs as it is.
 _PIP: Final = """
@@ -87,7 +91,21 @@ def install_packages(
             for path in (place, *place.rglob("*")):
                 path.chmod(0o755 if path.is_dir() or path.stat().st_mode & 0o100 else 0o644)
             place.rename(installed)
+            os.utime(installed)
+    _drop_unused(cache)
     return installed
+
+
+def _drop_unused(cache: Path) -> None:
+    """Remove what nobody has asked for in a while, and what killed processes left; locks stay, others may wait on them.
+
+    Who asks keeps the folder for one job at most, which is over by then.
+    """
+    for folder in [path for path in cache.iterdir() if path.is_dir()]:
+        with (cache / f"{folder.name}.lock").open("w") as lock, suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # so that nobody is being given it meanwhile
+            if time.time() - folder.lstat().st_mtime > UNUSED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sandbox_spec(bundle: Path, *, image: str, owner: str, label: str, limits: Limits) -> SandboxSpec:

@@ -7,6 +7,7 @@ effect goes on, so that a gateway killed at any moment leaves everything that th
 from __future__ import annotations
 
 import hashlib
+import shutil
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +33,7 @@ from gauntlet_scoring.trajectory import (
 )
 
 BLOB_BYTES: Final = 64 << 10  # a tool result whose JSON is larger stands beside the trajectory
+_CHUNK: Final = 1 << 20
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can hold: the same record gives the same bytes
 
 
@@ -202,6 +204,8 @@ def pack(folder: Path, into: Path) -> Path:
             entry = zipfile.ZipInfo(file.relative_to(folder).as_posix(), date_time=_EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, file.read_bytes())
+            entry.file_size = file.stat().st_size  # decides whether the entry needs the format for large files
+            with file.open("rb") as source, archive.open(entry, "w") as target:
+                shutil.copyfileobj(source, target, _CHUNK)
     into.chmod(0o444)
     return into

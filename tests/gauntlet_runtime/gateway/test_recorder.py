@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zipfile
 
 from gauntlet_runtime.gateway.recorder import Recorder, close_unfinished, pack
@@ -63,3 +64,17 @@ def test_equal_large_results_are_kept_once(tmp_path):
         blob = archive.read(names[1])
     assert len(names) == 2
     assert len(blob) > 70_000
+    assert blob == next((tmp_path / "r/blobs").iterdir()).read_bytes()
+
+
+def test_a_large_record_is_packed_without_being_held_in_memory(tmp_path):
+    (tmp_path / "r").mkdir()
+    with (tmp_path / "r/trajectory.jsonl").open("wb") as file:
+        file.truncate(64 << 20)
+    tracemalloc.start()
+    packed = pack(tmp_path / "r", tmp_path / "r.zip")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 << 20
+    with zipfile.ZipFile(packed) as archive:
+        assert archive.getinfo("trajectory.jsonl").file_size == 64 << 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import zipfile
 
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
@@ -73,6 +74,17 @@ def test_the_same_wheels_are_installed_once(room):
     assert (first / "lower.py").is_file()
     assert other != first
     assert not (other / "upper.py").exists()
+
+
+def test_what_nobody_asked_for_in_a_while_is_dropped_by_the_next_who_installs(room):
+    old, used = (install(room, bundle(room.folder / word, WHEELS, f"{word}\n")) for word in ("upper", "lower"))
+    killed = room.folder / "packages/.installing-x"
+    killed.mkdir()
+    for folder in (old, used, killed):
+        os.utime(folder, (1, 1))
+    assert install(room, bundle(room.folder / "again", WHEELS, "lower\n")) == used
+    new = install(room, bundle(room.folder / "both", WHEELS, "lower\nupper\n"))
+    assert [folder.exists() for folder in (old, used, killed, new)] == [False, True, False, True]
 
 
 def test_a_package_that_is_not_in_the_bundle_is_refused_in_pips_words(room):

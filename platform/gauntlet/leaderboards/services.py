@@ -46,26 +46,32 @@ def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) 
         baseline=submission.baseline,
         defaults={"submission": submission, "scenarios": scenarios},
     )
-    standing = _standing(leaderboard, [entry.submission, submission])
+    standing = _standing(leaderboard, entry.submission, submission)
     entry.submission = standing
     if standing == submission:
         entry.scenarios = scenarios
     entry.save()
 
 
-def _standing(leaderboard: Leaderboard, candidates: Sequence[Submission]) -> Submission:
+def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> Submission:
     """The submission that stands on the board by its rule: the latest, or the best by the primary column.
 
-    Of equally good ones the earlier stands; one without the primary score stands only where no other has it.
+    Of equally good ones the earlier stands; one without the primary score stands only where no other has it. The best
+    may be a third one: where the result is that of a rerun, and worse than the first run's.
     """
     if leaderboard.submission_rule == SubmissionRule.LATEST:
-        return max(candidates, key=lambda candidate: candidate.created_at)
+        return max(before, new, key=lambda candidate: candidate.created_at)
     primary = next(column for column in leaderboard.columns.all() if column.primary)
     order = F("value").asc() if primary.sorting == Sorting.ASC else F("value").desc()
     best = (
-        ColumnValue.objects.filter(column=primary, submission__in=candidates)
+        ColumnValue.objects.filter(
+            column=primary,
+            submission__phase=new.phase_id,
+            submission__participant=new.participant_id,
+            submission__baseline=new.baseline,
+        )
         .order_by(order, "submission__created_at")
         .select_related("submission")
         .first()
     )
-    return best.submission if best else min(candidates, key=lambda candidate: candidate.created_at)
+    return best.submission if best else min(before, new, key=lambda candidate: candidate.created_at)

@@ -185,3 +185,14 @@ def test_a_submission_is_compared_with_the_own_best_and_the_leader(
     assert score.value is not None
     assert (score.value.value, score.own_best, score.leader) == (0.4, 0.6, 0.9)
     assert (steps.own_best, steps.leader) == (2.0, 9.0)
+
+
+def test_a_rerun_with_a_worse_result_lets_the_participants_next_best_stand(
+    phase: Phase, enter: Callable[..., Submission], people: dict[str, User]
+) -> None:
+    best, other = enter(people["ada"], 0.9), enter(people["ada"], 0.5)
+    enter(people["bob"], 0.7)
+    record_result(best, tasks=[TaskScores(aggregates={"rubric.score": 0.1})], scenarios=3)
+    found = read(phase)
+    assert ranks(found) == [(1, "bob"), (2, "ada")]
+    assert found.rows[1].submission == other.pk

@@ -55,7 +55,7 @@ TABLE: Final[dict[tuple[Visibility, Audience], frozenset[Part]]] = {
 }
 
 # They repeat a scenario's words, so they are shown of a hidden scenario to organizers only.
-_QUOTES_SCENARIO: Final = frozenset({Part.SCENARIO_TEXT, Part.TRAJECTORY, Part.SCORER_OUTPUT})
+_QUOTES_SCENARIO: Final = frozenset({Part.SCENARIO_TEXT, Part.TRAJECTORY, Part.SCORER_OUTPUT, Part.DETAILED_RESULTS})
 
 
 def effective_visibility(phase: _Phase, *, now: datetime) -> Visibility:
@@ -82,7 +82,8 @@ def may_see(
         audience: who looks.
         now: the moment; the present where None.
         scenario_public: for a part that belongs to one scenario: whether that scenario is public. Leave it None for
-            what belongs to no single scenario; a part that is shown scenario by scenario must give it.
+            what belongs to no single scenario; a part that is shown scenario by scenario must give it. For detailed
+            results, which are about all of a task's: whether all are public.
     """
     visibility = effective_visibility(phase, now=now or timezone.now())
     if part not in TABLE[visibility, audience]:

@@ -198,8 +198,12 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
 
 
 def visible_reports(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> QuerySet[Report]:
-    """The scoring programs' own pages about an evaluation that this reader may open, by program."""
-    if not may_see(Part.DETAILED_RESULTS, phase=phase, audience=audience, now=now):
+    """The scoring programs' own pages about an evaluation that this reader may open, by program.
+
+    A page may quote the ground truth of any scenario: where some are hidden, it is the organizer's only.
+    """
+    public = not evaluation.task.hidden
+    if not may_see(Part.DETAILED_RESULTS, phase=phase, audience=audience, now=now, scenario_public=public):
         return Report.objects.none()
     return evaluation.reports.filter(html__isnull=False).select_related("html").order_by("program")
 

@@ -63,7 +63,7 @@ def test_a_reveal_changes_nothing_where_there_is_nothing_to_reveal(visibility: s
     assert effective_visibility(PhaseLike(visibility, reveal_at=NOW + timedelta(days=1)), now=NOW) == visibility
 
 
-@pytest.mark.parametrize("part", [Part.SCENARIO_TEXT, Part.TRAJECTORY, Part.SCORER_OUTPUT])
+@pytest.mark.parametrize("part", [Part.SCENARIO_TEXT, Part.TRAJECTORY, Part.SCORER_OUTPUT, Part.DETAILED_RESULTS])
 def test_a_hidden_scenarios_words_are_for_organizers_only_even_where_all_is_shown(part: Part) -> None:
     phase = PhaseLike("full")
     assert may_see(part, phase=phase, audience=Audience.OWNER, now=NOW, scenario_public=True)

@@ -168,7 +168,10 @@ def test_the_number_of_queries_of_a_list_does_not_grow_with_it(
 
 
 @pytest.mark.visibility
-@pytest.mark.parametrize(("visibility", "owner_status"), [("full", 200), ("scores", 404), ("none", 404)])
+@pytest.mark.parametrize(
+    ("visibility", "public", "owner_status"),
+    [("full", True, 200), ("full", False, 404), ("scores", True, 404), ("none", True, 404)],
+)
 def test_a_scoring_programs_own_page_is_locked_in_and_shown_to_whom_the_phase_allows(
     start: Callable[..., Evaluation],
     make_phase: Callable[..., Phase],
@@ -176,9 +179,10 @@ def test_a_scoring_programs_own_page_is_locked_in_and_shown_to_whom_the_phase_al
     worker: Any,
     client: Client,
     visibility: str,
+    public: bool,
     owner_status: int,
 ) -> None:
-    evaluation = start(make_phase(visibility=visibility))
+    evaluation = start(make_phase(visibility=visibility, public=public))
     worker.finish_all()
     evaluation.reports.update(html=make_artifact(b"<script>alert(1)</script><p>A report</p>"))
     address = f"/submissions/{evaluation.submission_id}/reports/{evaluation.pk}/rubric/"

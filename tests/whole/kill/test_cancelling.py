@@ -13,6 +13,8 @@ def test_a_cancelled_submission_loses_its_sandbox_at_once_and_stays_cancelled(
 ):
     from gauntlet.evaluation.models import Job, Score
 
+    # A lease as long as in production: the sandbox must not live until somebody has to renew it.
+    platform.processes.environment = {**platform.processes.environment, "LEASE_SECONDS": "60"}
     platform.start()
     ada = platform.person("ada")
     quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')
@@ -23,7 +25,8 @@ def test_a_cancelled_submission_loses_its_sandbox_at_once_and_stays_cancelled(
     assert ada.api.post(f"/api/v1/submissions/{submission}/cancel").status_code == 200
     asked = time.monotonic()
     wait_until(lambda: not remains.found())
-    assert time.monotonic() - asked < 3  # the promise of the page that has the button, and no measurement of speed
+    # "At once" is about a second on a quiet machine; a third of the lease is what it took before workers asked sooner.
+    assert time.monotonic() - asked < 10
     job.refresh_from_db()
     assert job.state == "failed"
 

@@ -127,11 +127,11 @@ def _competition(canaries: Canaries, workshop: Any, organizer: Any, small_task: 
 
 
 def _scorer(canary: str) -> str:
-    """A program that says too much: in its log, its report and its details."""
+    """A program that says too much: in its log and in its report, which a phase that shows everything shows."""
     return (
         "import json, pathlib\n"
-        f"secret = '{canary} ' + pathlib.Path('/app/input/ref/ground_truth.jsonl').read_text()\n"
-        "print(secret)\n"
+        "secret = pathlib.Path('/app/input/ref/ground_truth.jsonl').read_text()\n"
+        f"print('{canary}', secret)\n"
         "out = pathlib.Path('/app/output')\n"
         "(out / 'scores.json').write_text(json.dumps({'one': 1}))\n"
         "(out / 'detailed_results.html').write_text('<p>' + secret)\n"

@@ -21,7 +21,10 @@ APPS = (
 #: Modules of the project that put the apps together: they may import every app, and no app may import them.
 ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
-FOUNDATION = {"states", "api_errors", "body_limit", "celery", "processes", "upkeep"}
+FOUNDATION = {
+    *("states", "api_errors", "api_requests", "body_limit", "readable_addresses"),
+    *("celery", "processes", "upkeep"),
+}
 
 #: Source folder: what it may import of this repository.
 ROOMS = {

@@ -319,7 +319,7 @@ LOGGING: dict[str, Any] = {
             "foreign_pre_chain": _SHARED,
             "processor": structlog.processors.JSONRenderer()
             if LOG_FORMAT == "json"
-            else structlog.dev.ConsoleRenderer(colors=False),
+            else structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},

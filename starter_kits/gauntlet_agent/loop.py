@@ -10,6 +10,7 @@ from typing import Any, Final
 from gauntlet_agent.episode import Episode, open_next
 from gauntlet_agent.errors import EpisodeClosed, GatewayError, GatewayUnreachable
 from gauntlet_agent.gateway import Gateway
+from gauntlet_agent.tools import load_client_early
 
 GAVE_UP: Final = "solve raised"  # how the note begins that such an episode is closed with
 Solve = Callable[[Episode], str | tuple[str, Any] | None]
@@ -33,6 +34,7 @@ def run(solve: Solve, *, url: str | None = None, keep_going: bool = True) -> int
             scenarios, and the program must not end as if all were well
     """
     gateway = Gateway(url)
+    load_client_early()
     solved = 0
     broken: Exception | None = None
     while (episode := open_next(gateway)) is not None:

@@ -1,11 +1,12 @@
 """The scenario's tools: an MCP session that synchronous code can use.
 
-The official SDK is asynchronous and costs about 0.5 s to import, so it is imported at the first use of a tool and runs
+The official SDK is asynchronous and costs about 0.5 s to import, so it is imported in the background and runs
 in one background thread for the whole process. One session serves one episode; calls may come from several threads.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import threading
@@ -27,6 +28,14 @@ _CONNECT_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True)
+def load_client_early() -> None:
+    """Begin to import the MCP client in a thread of its own, while the program waits for its first episode.
+
+    The import takes most of a second, which the first tool call would otherwise spend on the episode's clock.
+    """
+    threading.Thread(target=importlib.import_module, args=("mcp",), name="mcp-import", daemon=True).start()
+
+
 class Tool:
     """A tool that the scenario offers.
 

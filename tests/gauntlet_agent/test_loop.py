@@ -162,3 +162,17 @@ def test_importing_the_library_loads_nothing_heavy() -> None:
     code = f"import sys, gauntlet_agent; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_tools_client_is_imported_while_the_program_waits_for_its_first_episode() -> None:
+    code = """
+import sys, threading
+from gauntlet_agent.tools import load_client_early
+load_client_early()
+for thread in threading.enumerate():
+    if thread.name == "mcp-import":
+        thread.join(60)
+print("mcp" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -140,7 +140,6 @@ class Claim(_Message):
     attempt: int
     token: str  # the fence: every write names it, and one that is no longer current is refused
     lease_seconds: float
-    renew_seconds: float = 1.0  # how often to renew: also how quickly a cancelled job's sandbox is killed
     spec: Spec
 
 

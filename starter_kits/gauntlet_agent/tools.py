@@ -27,7 +27,6 @@ T = TypeVar("T")
 _CONNECT_SECONDS: Final = 30.0
 
 
-@dataclass(frozen=True)
 def load_client_early() -> None:
     """Begin to import the MCP client in a thread of its own, while the program waits for its first episode.
 
@@ -36,6 +35,7 @@ def load_client_early() -> None:
     threading.Thread(target=importlib.import_module, args=("mcp",), name="mcp-import", daemon=True).start()
 
 
+@dataclass(frozen=True)
 class Tool:
     """A tool that the scenario offers.
 

@@ -24,6 +24,9 @@ LEASE_SECONDS          60                             how long a worker holds a 
 LOG_SHOWN_BYTES        262144                         how much of an agent's log a page or the API shows, from its end
 BELL_SECONDS           10                             how often the beat rings, whatever happens
 LOG_FORMAT             console                        console or json
+LOG_LEVEL              INFO                           least level that is logged
+DEFAULT_FROM_EMAIL     gauntlet@localhost             sender of mails
+ACCOUNT_EMAIL_VERIFICATION  optional                  mandatory: an account works once its address is confirmed
 =====================  =============================  =================================================================
 """
 

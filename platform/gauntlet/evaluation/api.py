@@ -39,7 +39,7 @@ _STREAM_SECONDS: Final = 15 * 60  # then the browser connects anew: no connectio
 
 def story_json(story: SubmissionStory) -> dict[str, Any]:
     """A story as the API gives it: without the log, which has a route of its own."""
-    return {**asdict(story), "log": None, "url": f"/submissions/{story.id}/"}
+    return {**asdict(story), "log": None, "organizer_log": None, "url": f"/submissions/{story.id}/"}
 
 
 def story_for(user: Any, submission_id: UUID) -> SubmissionStory:

@@ -77,7 +77,7 @@ def finish_run(*, job: uuid.UUID, token: uuid.UUID, stored: StoredRun) -> None:
     """
     held, evaluation = lock_held(job=job, token=token)
     result = stored.result
-    held.log = result.log
+    held.log, held.environment_log = result.log, result.environment_log
     evaluation.agent_seconds += result.agent_seconds
     evaluation.record = {**evaluation.record, **result.provenance}
     if result.failure and result.failure.code.owner is not Owner.PARTICIPANT:

@@ -84,6 +84,7 @@ class Job(models.Model):
     failure_code = models.CharField(max_length=32, blank=True, choices=FAILURE_CODES)
     failure_message = models.TextField(blank=True)
     log = models.TextField(blank=True, help_text="the end of the program's own output, for its owner")
+    environment_log = models.TextField(blank=True, help_text="the end of what lost environments printed")
 
     class Meta:
         ordering: ClassVar = ["created_at"]

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.competitions.visibility import Audience, Part, may_see
-from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore
+from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
     EpisodeStory,
@@ -128,6 +128,7 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         scores=_scores(submission) if scores_visible and status == "finished" else [],
         log=_log(evaluations) if log_visible else None,
         log_visible=log_visible,
+        organizer_log=_organizer_log(evaluations) if audience is Audience.ORGANIZER else "",
         scores_visible=scores_visible,
         counts_as=submission.counts_as,
         can_cancel=own_or_organizer and any(one.state not in EVALUATION.final() for one in evaluations),
@@ -275,6 +276,14 @@ def _log(evaluations: Sequence[Evaluation]) -> str:
     """The agent's own output, job after job, at most the last part of each that is kept."""
     jobs = [job for one in evaluations for job in one.jobs.filter(kind="run").order_by("index") if job.log]
     return "\n".join(job.log.rstrip("\n") for job in jobs)[-settings.LOG_SHOWN_BYTES :]
+
+
+def _organizer_log(evaluations: Sequence[Evaluation]) -> str:
+    """What the organizer's own programs printed where they failed: scoring programs, and environments that died."""
+    parts = []
+    for job in Job.objects.filter(evaluation__in=evaluations).order_by("created_at"):
+        parts += [job.environment_log, job.log if job.kind == JobKind.SCORE else ""]
+    return "\n".join(part.rstrip("\n") for part in parts if part)[-settings.LOG_SHOWN_BYTES :]
 
 
 def submission_list(participant: User, *, competition: str = "") -> QuerySet[Submission]:

@@ -111,6 +111,7 @@ class SubmissionStory:
     scores: Sequence[ScoreStory]
     log: str | None  # None: not visible to this reader
     log_visible: bool
+    organizer_log: str  # what scoring programs and lost environments printed; empty for everybody else
     scores_visible: bool
     counts_as: str
     can_cancel: bool

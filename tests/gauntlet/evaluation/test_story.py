@@ -16,7 +16,7 @@ from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.selectors import queue_positions, submission_list, submission_story
 from gauntlet.evaluation.story import SubmissionStory
 from gauntlet.submissions.models import Submission
-from gauntlet_runtime.jobs import Failure, RunResult
+from gauntlet_runtime.jobs import Failure, RunResult, ScoreResult
 
 
 def tell(evaluation: Evaluation, audience: Audience = Audience.OWNER) -> SubmissionStory:
@@ -197,3 +197,19 @@ def test_a_scoring_programs_own_page_is_locked_in_and_shown_to_whom_the_phase_al
     assert "default-src 'none'" in policy
     assert "allow-scripts" not in policy
     assert client.get(address.replace("/rubric/", "/other/")).status_code == 404
+
+
+@pytest.mark.visibility
+def test_what_the_organizers_programs_printed_is_told_to_the_organizer_alone(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], worker: Any, scoring_failure: Failure
+) -> None:
+    evaluation = start(make_phase(visibility="full", public=True))
+    claim = worker.must_claim()
+    run = worker.run(claim, only=1)
+    worker.source.finish(claim, run.model_copy(update={"environment_log": "the data folder is empty"}))
+    claim = worker.must_claim()
+    worker.source.finish(claim, worker.run(claim))
+    claim = worker.must_claim()
+    worker.source.finish(claim, ScoreResult(programs=[], failure=scoring_failure, log="KeyError: 'id'"))
+    assert tell(evaluation, Audience.ORGANIZER).organizer_log == "the data folder is empty\nKeyError: 'id'"
+    assert tell(evaluation).organizer_log == ""

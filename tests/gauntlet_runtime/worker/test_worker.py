@@ -138,7 +138,7 @@ def test_the_lease_is_renewed_while_a_job_runs(room, source, worker):
     assert "long" in source.finished
 
 
-def test_a_fault_of_the_platform_gives_the_job_back_with_its_code(room, source, worker, capsys):
+def test_a_fault_of_the_platform_gives_the_job_back_with_its_code(room, source, worker, capsys, caplog):
     broken = room.spec("pass  # whose bundle cannot be fetched")
     del room.artifacts.content[broken.agent.bundle.digest]
     source.add("broken", broken)
@@ -148,7 +148,7 @@ def test_a_fault_of_the_platform_gives_the_job_back_with_its_code(room, source, 
     assert worker.work_until_empty() == 3
     assert source.given_back["broken"].code is FailureCode.INFRASTRUCTURE
     assert source.given_back["image"].code is FailureCode.IMAGE_UNAVAILABLE
-    printed = capsys.readouterr().out
+    printed = capsys.readouterr().out + caplog.text  # the latter where the platform's settings have set up the log
     assert "job_failed_on_the_platform" in printed
     assert "token-broken" not in printed
     assert "KEY-0" not in printed

@@ -59,7 +59,7 @@ class Search:
                 self.file(f"/proc/{pid}/{name}")
             with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as cmdline:
                 words.append(cmdline.read().replace("\0", " "))
-                uids.append(os.stat(f"/proc/{pid}").st_uid)
+                uids.append([int(pid), os.stat(f"/proc/{pid}").st_uid])
             self.places.add("/proc")
             with contextlib.suppress(OSError):
                 for opened in os.listdir(f"/proc/{pid}/fd"):

@@ -255,18 +255,24 @@ def _make_folder(folder: Path, *, mode: int, uid: int | None = None) -> None:
     """Make `folder` with `mode` whatever the umask; one that exists is left as it is.
 
     It appears under its name only when it is right: an interrupted start leaves no folder of a wrong owner or mode.
+    One process at a time makes folders in a parent: a rename takes the place of an empty folder, and would pull it from
+    under a process that is about to make its first file there.
     """
     if folder.is_dir():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    if uid is not None:
-        _give(draft, uid)
-    draft.chmod(mode)
+    parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        fcntl.flock(parent, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        if uid is not None:
+            _give(draft, uid)
+        draft.chmod(mode)
         draft.rename(folder)
-    except OSError:  # another process was first
-        draft.rmdir()
+    finally:
+        os.close(parent)
 
 
 def _make_secrets(home: Home) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import Popen
 from urllib.parse import parse_qs, urlsplit
@@ -16,9 +17,11 @@ import pytest
 import redis
 
 from gauntlet_runtime import services
+from gauntlet_runtime.services import home
 from gauntlet_runtime.services.processes import running_in
 
 Start = Callable[..., Popen[str]]
+RACERS = 4
 ENSURE = """
 import sys; from pathlib import Path; from gauntlet_runtime import services
 print("ready", flush=True); sys.stdin.readline()
@@ -69,6 +72,18 @@ def test_two_processes_that_race_on_a_fresh_folder_start_one_server(var: Path, p
     assert {out for out, _ in answers} == {services.ensure(var).database_url + "\n"}, answers
     kinds = sorted(p.name() for folder in ("postgres", "valkey") for p in main_processes(var / "services" / folder))
     assert kinds == ["postgres", "valkey-server"]
+
+
+def test_a_folder_made_twice_at_once_is_not_pulled_from_under_its_first_file(open_folder: Path) -> None:
+    """A draft renamed over an empty folder takes its place, and a file that is being made in the old one is lost."""
+
+    def make(number: int) -> None:
+        folder = open_folder / f"{number // RACERS}" / "services"
+        home._make_folder(folder, mode=0o711)
+        (folder / f"{number}").touch()
+
+    with ThreadPoolExecutor(RACERS) as pool:
+        list(pool.map(make, range(500 * RACERS)))
 
 
 def main_processes(folder: Path) -> list[psutil.Process]:

@@ -94,7 +94,9 @@ class RunSpec(_Message):
     episode_limits: EpisodeLimits = Field(default_factory=EpisodeLimits)
     agent_limits: SandboxLimits = Field(default_factory=SandboxLimits)
     max_parallel_episodes: int = 1
-    probe: bool = False  # the first slice of an evaluation: an agent that cannot start fails it
+    #: The first slice of an evaluation: one episode at a time until one has ended under a living agent, which is then
+    #: told as AGENT_PROVEN; an agent that opens none, or loses the first two to crashes, fails the evaluation.
+    probe: bool = False
 
 
 class ScoringProgramSpec(_Message):
@@ -204,7 +206,7 @@ class JobEvent(StrEnum):
 
     EPISODE_STARTED = "episode_started"
     EPISODE_ENDED = "episode_ended"
-    LOG = "log"
+    AGENT_PROVEN = "agent_proven"
 
 
 class JobSource(ABC):

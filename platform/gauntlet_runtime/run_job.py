@@ -23,11 +23,10 @@ from gauntlet_runtime.gateway.messages import (
     EpisodeEnded,
     EpisodeOpened,
     JobSetup,
-    MoreEpisodes,
     Notice,
 )
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
-from gauntlet_runtime.gateway.recorder import close_unfinished, pack
+from gauntlet_runtime.gateway.recorder import pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
 from gauntlet_runtime.provenance import run_provenance
@@ -93,8 +92,7 @@ class RunJob:
         self._label = label
         self._on_event = on_event
         self._cancelled = cancelled
-        self._wanted = list(spec.episodes[:1] if spec.probe else spec.episodes)
-        self._slots = max(1, min(spec.max_parallel_episodes, len(self._wanted)))
+        self._slots = max(1, min(spec.max_parallel_episodes, len(spec.episodes)))
         self._inbox: queue.SimpleQueue[Notice | AgentOver | GatewayOver | Trouble] = queue.SimpleQueue()
         self._results: dict[str, EpisodeResult] = {}
         self._failure: Failure | None = None
@@ -107,6 +105,7 @@ class RunJob:
         self._last_failure: Failure | None = None
         self._last_verdict: Verdict | None = None
         self._crashed: set[str] = set()
+        self._probing = spec.probe
         self._barren = 0
         self._stopped_idle = False
         self._leave_by: float | None = None
@@ -115,7 +114,7 @@ class RunJob:
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
         provenance = run_provenance(self._spec, self._sandbox)
-        if not self._wanted:
+        if not self._spec.episodes:
             return RunResult(episodes=[], provenance=provenance)
         self._program = self._files.folder(self._spec.agent.bundle)
         refused = self._find_packages()
@@ -131,9 +130,6 @@ class RunJob:
             self._start_agent()
             while not self._over():
                 self._step()
-        except GatewayLost:
-            self._close_records()
-            raise
         finally:
             try:
                 self._close()
@@ -194,25 +190,26 @@ class RunJob:
         self._door = self._folder / "door"
         self._door.mkdir()
         self._door.chmod(0o755)
-        self._gateway.send(Begin(setup=self._write_setup("setup.json", self._wanted)))
+        self._gateway.send(Begin(setup=self._write_setup()))
         for slot in range(self._slots):
             self._environments.start(slot)
 
-    def _write_setup(self, name: str, episodes: list[EpisodeSpec]) -> Path:
+    def _write_setup(self) -> Path:
         records = self._folder / "records"
-        records.mkdir(exist_ok=True)
+        records.mkdir()
         limits = self._spec.episode_limits
         idle = min(self._spec.agent_limits.seconds, max(IDLE_SECONDS, limits.episode_seconds))
         setup = JobSetup(
-            episodes=episodes,
+            episodes=self._spec.episodes,
             limits=limits,
             slots=self._slots,
+            probe=self._spec.probe,
             folder=records,
             idle_seconds=idle,
             grace_seconds=min(GRACE_SECONDS, idle),
             call_seconds=CALL_SECONDS,
         )
-        path = self._folder / name
+        path = self._folder / "setup.json"
         path.write_text(setup.model_dump_json())
         return path
 
@@ -246,7 +243,7 @@ class RunJob:
     # Steps
 
     def _left(self) -> list[EpisodeSpec]:
-        return [episode for episode in self._wanted if episode.episode not in self._results]
+        return [episode for episode in self._spec.episodes if episode.episode not in self._results]
 
     def _over(self) -> bool:
         """Every wanted episode has its result, and the agent has left or had its time for that."""
@@ -298,6 +295,9 @@ class RunJob:
         if self._agent_over and self._last_failure is not None and ended.message == self._last_failure.message:
             self._crashed.add(ended.episode)
         self._tell_end(ended.episode)
+        if self._probing and ended.episode not in self._crashed and ended.failure is not FailureCode.ENVIRONMENT_ERROR:
+            self._probing = False
+            self._on_event(JobEvent.AGENT_PROVEN, {})
 
     def _tell_end(self, episode: str) -> None:
         result = self._results[episode]
@@ -346,7 +346,7 @@ class RunJob:
         if failure is None:
             raise SandboxError("The gateway closed an agent that did not end.")
         self._agent_closed = True
-        if self._spec.probe and self._probe_failed(closed, failure):
+        if self._probing and self._probe_failed(closed, failure):
             return
         if not self._left():
             return
@@ -357,20 +357,12 @@ class RunJob:
             self._give_up(self._unopened(closed, failure))
 
     def _probe_failed(self, closed: AgentClosed, failure: Failure) -> bool:
-        """The first slice of an evaluation: an agent that cannot open an episode, or lose two to crashes, fails it."""
+        """Whether the agent opened no episode, or has lost the first two, or all there are, to crashes."""
         if not closed.opened and not self._results:
             self._failure = self._unopened(closed, failure)
-            return True
-        if self._left() or not self._crashed.issuperset(self._results):
-            return False
-        if len(self._wanted) < len(self._spec.episodes[:2]):
-            second = self._spec.episodes[1]
-            self._wanted.append(second)
-            self._leave_by = None
-            self._gateway.send(MoreEpisodes(setup=self._write_setup("second.json", [second])))
-            return False
-        self._failure = failure
-        return True
+        elif self._crashed.issuperset(self._results) and (len(self._results) > 1 or not self._left()):
+            self._failure = failure
+        return self._failure is not None
 
     def _unopened(self, closed: AgentClosed, failure: Failure) -> Failure:
         """Why an agent had no episode: in its own words where it never asked for one."""
@@ -389,7 +381,7 @@ class RunJob:
             )
             self._crashed.add(episode.episode)
             self._tell_end(episode.episode)
-        if self._spec.probe and self._crashed.issuperset(self._results):
+        if self._probing and self._crashed.issuperset(self._results):
             self._failure = failure
 
     # End
@@ -409,7 +401,3 @@ class RunJob:
         agent.kill()
         self._log += f"===== start {agent.generation} of the agent =====\n{agent.log()}"
         agent.close()
-
-    def _close_records(self) -> None:
-        for folder in sorted((self._folder / "records").glob("*")):
-            close_unfinished(folder, message="The platform's gateway ended during this episode; it is run again.")

@@ -19,11 +19,10 @@ from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.services import count_as_failed_start
-from gauntlet_runtime.jobs import EpisodeResult, Failure, RunResult
+from gauntlet_runtime.jobs import EpisodeResult, Failure, JobEvent, RunResult
 from gauntlet_scoring.failures import FailureCode, Owner
 
 MAX_EPISODE_ATTEMPTS: Final = 3
-FIRST_JOB_EPISODES: Final = 2  # the second is only run where the first was lost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +54,14 @@ def create_episodes(evaluation: Evaluation, *, trials: int) -> None:
 
 
 def create_first_job(evaluation: Evaluation) -> None:
-    """Queue the evaluation's first episode alone: an agent that cannot start fails in seconds."""
-    episodes = list(evaluation.episodes.order_by("position")[:FIRST_JOB_EPISODES])
-    _create_run_job(evaluation, episodes, index=0)
+    """Queue the evaluation's first slice alone: an agent that cannot start fails in seconds and occupies one worker."""
+    _create_run_job(evaluation, list(evaluation.episodes.order_by("position")[: settings.RUN_SLICE]), index=0)
+
+
+def _create_run_jobs(evaluation: Evaluation, episodes: Sequence[Episode]) -> None:
+    index = evaluation.jobs.filter(kind=JobKind.RUN).count()
+    for number, start in enumerate(range(0, len(episodes), settings.RUN_SLICE)):
+        _create_run_job(evaluation, episodes[start : start + settings.RUN_SLICE], index=index + number)
 
 
 def _create_run_job(evaluation: Evaluation, episodes: Sequence[Episode], *, index: int) -> None:
@@ -131,9 +135,7 @@ def _continue(evaluation: Evaluation) -> None:
         return
     left = list(evaluation.episodes.filter(outcome="").order_by("position"))
     if left:
-        next_index = evaluation.jobs.filter(kind=JobKind.RUN).count()
-        for number, start in enumerate(range(0, len(left), settings.RUN_SLICE)):
-            _create_run_job(evaluation, left[start : start + settings.RUN_SLICE], index=next_index + number)
+        _create_run_jobs(evaluation, left)
         return
     if unscored := _unscored(evaluation.episodes.all()):
         fail_evaluation(evaluation, failure=unscored)
@@ -156,17 +158,22 @@ def _unscored(episodes: Iterable[Episode]) -> Failure | None:
 
 
 @transaction.atomic
-def report_progress(*, job: uuid.UUID, token: uuid.UUID, event: str, detail: dict[str, Any]) -> None:
-    """Note that an episode started or ended. What is reported twice counts once, so that no number goes backwards.
+def report_progress(*, job: uuid.UUID, token: uuid.UUID, event: JobEvent, detail: dict[str, Any]) -> None:
+    """Note that an episode started or ended, or queue what waited for the agent to prove that it works.
+
+    What is reported twice counts once, so that no number goes backwards and no episode has two jobs.
 
     Raises:
         LeaseLost: the token is no longer the job's.
     """
     _, evaluation = lock_held(job=job, token=token)
-    episodes = evaluation.episodes.filter(pk=detail["episode"])
-    if event == "episode_started":
-        episodes.filter(started_at__isnull=True).update(started_at=database_now())
-    elif event == "episode_ended":
-        episodes.filter(ended_at__isnull=True).update(ended_at=database_now())
-        evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
-        evaluation.save(update_fields=["episodes_done"])
+    match event:
+        case JobEvent.EPISODE_STARTED:
+            evaluation.episodes.filter(pk=detail["episode"], started_at__isnull=True).update(started_at=database_now())
+        case JobEvent.EPISODE_ENDED:
+            evaluation.episodes.filter(pk=detail["episode"], ended_at__isnull=True).update(ended_at=database_now())
+            evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
+            evaluation.save(update_fields=["episodes_done"])
+        case JobEvent.AGENT_PROVEN:
+            never_queued = evaluation.episodes.filter(job=None, attempts=0).order_by("position")
+            _create_run_jobs(evaluation, list(never_queued))

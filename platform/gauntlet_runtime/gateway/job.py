@@ -67,7 +67,8 @@ class Job:
         self._slots = [Slot(number) for number in range(setup.slots)]
         self._open: dict[str, Episode] = {}
         self._over: dict[str, ApiError] = {}
-        self._opening: set[object] = set()  # requests of the current sandbox that wait for an episode
+        self._opening: dict[object, None] = {}  # requests of the current sandbox that wait for an episode, in order
+        self._probing = setup.probe
         self._changed = asyncio.Event()
         self._generation: int | None = None
         self._opened = 0
@@ -102,13 +103,10 @@ class Job:
     async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
         """End what that sandbox left open, and tell when done."""
         self._generation = None
+        self._wake()
         left = [episode for episode in self._open.values() if episode.generation == generation]
         await asyncio.gather(*(self.end(episode, Outcome.FAILED, failure=failure, message=message) for episode in left))
         self._notify(AgentClosed(generation=generation, opened=self._opened, asked=self._asked))
-
-    def add(self, episodes: list[EpisodeSpec]) -> None:
-        """Hand out these too."""
-        self._queue.extend(Waiting(spec) for spec in episodes)
 
     async def _watch_idleness(self) -> None:
         since = time.monotonic()
@@ -199,8 +197,7 @@ class Job:
         Raises:
             ApiError: 429, as many are open as may be; 410, the asking sandbox is over.
         """
-        if generation != self._generation:
-            raise ApiError(410, "agent_ended", "This sandbox is over.")
+        self._must_be_current(generation)
         self._asked = True
         if len(self._open) + len(self._opening) >= len(self._slots):
             raise ApiError(
@@ -210,8 +207,9 @@ class Job:
                 retry_after=1.0,
             )
         request = object()
-        self._opening.add(request)
+        self._opening[request] = None
         try:
+            await self._wait_for_turn(request, generation)
             while self._next_waiting() is not None:
                 slot = await self._take_slot()
                 if slot is None:
@@ -220,9 +218,20 @@ class Job:
                 if episode is not None:
                     return episode
         finally:
-            self._opening.discard(request)
+            self._opening.pop(request, None)
+            self._wake()
         self._overdue = True  # whatever is left is for another sandbox: this one is to leave
         return None
+
+    def _must_be_current(self, generation: int) -> None:
+        if generation != self._generation:
+            raise ApiError(410, "agent_ended", "This sandbox is over.")
+
+    async def _wait_for_turn(self, request: object, generation: int) -> None:
+        """Until an agent has brought one episode to its end, a crash costs it no more than the one at hand."""
+        while self._probing and (self._open or next(iter(self._opening), request) is not request):
+            await self._changed.wait()
+            self._must_be_current(generation)
 
     def _next_waiting(self) -> Waiting | None:
         """The next episode that this sandbox may have: no two trials of one scenario share a sandbox."""
@@ -268,8 +277,7 @@ class Job:
             slot.taken = False
             self._queue.appendleft(waiting)
             self._wake()
-            if generation != self._generation:
-                raise ApiError(410, "agent_ended", "This sandbox is over.")
+            self._must_be_current(generation)
             return None
         return self._opened_episode(waiting, slot, link, tools)
 
@@ -392,6 +400,8 @@ class Job:
                     "The competition's environment lost its state before it was read. Its organizer has to look at it."
                 )
         episode.recorder.end(outcome, failure=failure, message=message, seconds=seconds, state=state)
+        if episode.generation == self._generation:  # no crash of its agent ended it
+            self._probing = False
         self._notify(
             EpisodeEnded(
                 episode=episode.spec.episode,

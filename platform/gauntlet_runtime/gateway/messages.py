@@ -31,6 +31,7 @@ class JobSetup(_Message):
     episodes: list[EpisodeSpec]
     limits: EpisodeLimits
     slots: int = Field(ge=1, description="how many environments there are, and so how many episodes may be open")
+    probe: bool = Field(description="hand out one episode at a time until one has ended under a living agent")
     folder: Path = Field(description="where the trajectories are written")
     idle_seconds: float = Field(description="how long an agent may have no open episode while some are left")
     grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
@@ -73,13 +74,6 @@ class AgentEnded(_Message):
     generation: int
     failure: FailureCode
     message: str
-
-
-class MoreEpisodes(_Message):
-    """Supervisor: hand out these of the setup file's episodes too."""
-
-    kind: Literal["more_episodes"] = "more_episodes"
-    setup: Path
 
 
 class Ready(_Message):
@@ -136,9 +130,7 @@ class AgentClosed(_Message):
     asked: bool = Field(description="it asked for an episode at least once")
 
 
-Command = Annotated[
-    Begin | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded | MoreEpisodes, Field(discriminator="kind")
-]
+Command = Annotated[Begin | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded, Field(discriminator="kind")]
 Notice = Annotated[
     Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed, Field(discriminator="kind")
 ]

@@ -29,7 +29,6 @@ from gauntlet_scoring.trajectory import (
     ScenarioEvent,
     ToolCallEvent,
     ToolResultEvent,
-    read_events,
 )
 
 BLOB_BYTES: Final = 64 << 10  # a tool result whose JSON is larger stands beside the trajectory
@@ -167,33 +166,6 @@ def _text_of(result: dict[str, Any]) -> str | None:
         else:
             parts.append(f"[{block.get('type')} content]")
     return "\n".join(parts) if parts else None
-
-
-def close_unfinished(folder: Path, *, message: str) -> bool:
-    """Give a record that has no ``end`` one with the code ``infrastructure``; whether it lacked one.
-
-    A last line that was torn by the writer's death is cut off.
-    """
-    path = folder / "trajectory.jsonl"
-    if not path.is_file():
-        return False
-    lines = [line for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
-    events = list(read_events(lines))
-    if not events or events[-1].kind == "end":
-        return False
-    last = events[-1]
-    end = EndEvent(
-        seq=last.seq + 1,
-        at=datetime.now(UTC),
-        episode=last.episode,
-        turn=last.turn,
-        outcome=Outcome.FAILED,
-        failure=FailureCode.INFRASTRUCTURE,
-        message=message,
-        seconds=max(0.0, (last.at - events[0].at).total_seconds()),
-    )
-    path.write_bytes(b"".join(line + b"\n" for line in lines) + end.model_dump_json().encode() + b"\n")
-    return True
 
 
 def pack(folder: Path, into: Path) -> Path:

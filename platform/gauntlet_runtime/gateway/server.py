@@ -28,7 +28,6 @@ from gauntlet_runtime.gateway.messages import (
     EnvironmentDown,
     EnvironmentUp,
     JobSetup,
-    MoreEpisodes,
     Ready,
     receive_message,
     send_message,
@@ -147,8 +146,6 @@ class GatewayServer:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
                 task.add_done_callback(watch)
-            case MoreEpisodes(setup=setup):
-                self._job.add(_read_setup(setup).episodes)
             case _:
                 raise RuntimeError(f"unexpected command {type(command).__name__}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,22 +17,72 @@ from gauntlet_scoring.trajectory import Outcome
 
 
 @pytest.fixture
+def in_slices(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], settings: Any
+) -> Callable[[int], Any]:
+    """An evaluation of five episodes in slices of this many."""
+
+    def make(slice_size: int) -> Evaluation:
+        settings.RUN_SLICE = slice_size
+        return start(make_phase(scenarios=5))
+
+    return make
+
+
+@pytest.fixture
 def evaluation(start: Callable[..., Evaluation], make_phase: Callable[..., Phase]) -> Evaluation:
     return start(make_phase(scenarios=5))
 
 
-def test_one_episode_runs_first_then_the_rest_in_slices(evaluation: Evaluation, worker: Any, settings: Any) -> None:
-    settings.RUN_SLICE = 3
+def slices(claims: list[Any]) -> list[list[str]]:
+    return [[spec.episode for spec in claim.spec.episodes] for claim in claims]
+
+
+def test_one_slice_runs_first_and_the_others_are_queued_when_the_agent_has_proven_itself(
+    in_slices: Callable[[int], Evaluation], worker: Any
+) -> None:
+    evaluation = in_slices(2)
     first = worker.must_claim()
     assert isinstance(first.spec, RunSpec)
-    assert (first.spec.probe, len(first.spec.episodes)) == (True, 2)
+    assert first.spec.probe
     assert worker.claim() is None
-    worker.source.finish(first, worker.run(first, only=1))
+    worker.source.report(first, JobEvent.AGENT_PROVEN, {})
+    worker.source.report(first, JobEvent.AGENT_PROVEN, {})
     rest = [worker.must_claim(), worker.must_claim()]
-    assert [len(claim.spec.episodes) for claim in rest] == [3, 1]
+    assert worker.claim() is None
     assert not any(claim.spec.probe for claim in rest)
-    episodes = [spec.episode for claim in rest for spec in claim.spec.episodes]
-    assert len({first.spec.episodes[0].episode, *episodes}) == 5
+    assert [len(part) for part in slices([first, *rest])] == [2, 2, 1]
+    assert len(set(itertools.chain.from_iterable(slices([first, *rest])))) == 5
+    for claim in (rest[0], first, rest[1]):
+        assert evaluation.jobs.filter(kind="score").count() == 0
+        worker.source.finish(claim, worker.run(claim))
+    assert worker.must_claim().spec.kind == "score"
+
+
+def test_slices_whose_queueing_was_never_reported_follow_when_the_first_is_done(
+    in_slices: Callable[[int], Evaluation], worker: Any
+) -> None:
+    in_slices(3)
+    first = worker.must_claim()
+    worker.source.finish(first, worker.run(first))
+    assert [len(part) for part in slices([first, worker.must_claim()])] == [3, 2]
+
+
+def test_a_first_slice_that_is_run_again_queues_no_episode_twice(
+    in_slices: Callable[[int], Evaluation], worker: Any, expire: Any
+) -> None:
+    in_slices(3)
+    first = worker.must_claim()
+    worker.source.report(first, JobEvent.AGENT_PROVEN, {})
+    second = worker.must_claim()
+    expire(first)
+    assert worker.claim() is None  # takes it from the dead worker; it waits a moment
+    Job.objects.filter(state="ready").update(available_at=Now())
+    again = worker.must_claim()
+    assert slices([again]) == slices([first])
+    worker.source.report(again, JobEvent.AGENT_PROVEN, {})
+    assert worker.claim() is None
+    assert second.spec.episodes
 
 
 def test_every_scenario_and_trial_is_an_episode_in_a_seeded_order(

@@ -22,7 +22,7 @@ def scoring(start: Callable[..., Evaluation], worker: Any) -> tuple[Evaluation, 
     """An evaluation whose episodes have ended, and the claim of its score job."""
     evaluation = start()
     while not isinstance((claim := worker.must_claim()).spec, ScoreSpec):
-        worker.source.finish(claim, worker.run(claim, only=1 if claim.spec.probe else None))
+        worker.source.finish(claim, worker.run(claim))
     return evaluation, claim
 
 
@@ -156,7 +156,7 @@ def test_two_runs_of_a_submission_that_finish_at_once_both_finish_and_one_is_in_
     first, claim = scoring
     (second,) = start_evaluations(first.submission)
     while not isinstance((other := worker.must_claim()).spec, ScoreSpec):
-        worker.source.finish(other, worker.run(other, only=1 if other.spec.probe else None))
+        worker.source.finish(other, worker.run(other))
     together = Barrier(2)
 
     def finish(one: Claim) -> None:

@@ -1,4 +1,4 @@
-"""The first slice of an evaluation: an agent that cannot work fails in seconds, one that can runs one episode."""
+"""The first slice of an evaluation: an agent that cannot work fails in seconds, one that can goes on with the rest."""
 
 from __future__ import annotations
 
@@ -6,9 +6,62 @@ from gauntlet_runtime.jobs import JobEvent, SandboxLimits
 from gauntlet_scoring.failures import FailureCode
 
 
-def test_an_agent_that_works_runs_the_first_episode_only(room):
+def test_an_agent_that_works_goes_on_with_the_slice_in_the_same_sandbox(room):
+    outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A", "B", "C"], probe=True)
+    assert [(e.episode, e.failure) for e in outcome.episodes] == [("e0", None), ("e1", None), ("e2", None)]
+    assert outcome.result.failure is None
+    assert "start 2" not in outcome.result.log
+
+
+def test_the_platform_is_told_once_when_the_first_episode_has_ended(room):
     outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A", "B"], probe=True)
-    assert [(e.episode, e.failure) for e in outcome.episodes] == [("e0", None)]
+    told = [event for event, _ in outcome.events]
+    assert told.index(JobEvent.AGENT_PROVEN) == told.index(JobEvent.EPISODE_ENDED) + 1
+    assert told.count(JobEvent.AGENT_PROVEN) == 1
+
+
+def test_a_slice_that_is_no_probe_tells_nothing_of_the_kind(room):
+    outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A"])
+    assert JobEvent.AGENT_PROVEN not in [event for event, _ in outcome.events]
+
+
+def test_an_agent_that_asks_for_many_episodes_at_once_gets_the_others_when_the_first_is_over(room):
+    outcome = room.agent(
+        """
+from concurrent.futures import ThreadPoolExecutor
+def work(_):
+    while (e := next_episode()):
+        for _ in range(3): tool(e, "sites")
+        answer(e)
+with ThreadPoolExecutor(3) as pool: list(pool.map(work, range(3)))
+""",
+        keys=["A", "B", "C", "D"],
+        probe=True,
+        max_parallel_episodes=3,
+    )
+    assert [e.failure for e in outcome.episodes] == [None] * 4
+    told = [event for event, _ in outcome.events]
+    first_end = told.index(JobEvent.EPISODE_ENDED)
+    assert told[:first_end].count(JobEvent.EPISODE_STARTED) == 1
+
+
+def test_an_agent_with_many_requests_that_crashes_in_its_first_episode_loses_that_one_only(room):
+    outcome = room.agent(
+        """
+import threading
+first = next_episode()
+if first["scenario"]["id"] == "s0":
+    threading.Thread(target=next_episode, daemon=True).start()
+    for _ in range(20): ask("GET", "/episodes")  # so that the gateway has the other request by now
+    raise SystemExit(3)
+answer(first)
+while (e := next_episode()): answer(e)
+""",
+        keys=["A", "B", "C"],
+        probe=True,
+        max_parallel_episodes=2,
+    )
+    assert [e.failure for e in outcome.episodes] == [FailureCode.AGENT_ERROR, None, None]
     assert outcome.result.failure is None
 
 
@@ -31,12 +84,23 @@ def test_a_first_episode_that_is_lost_to_a_crash_is_followed_by_the_second(room)
     )
     assert [(e.episode, e.failure) for e in outcome.episodes] == [("e0", FailureCode.AGENT_ERROR), ("e1", None)]
     assert outcome.result.failure is None
+    assert JobEvent.AGENT_PROVEN in [event for event, _ in outcome.events]
+
+
+def test_once_proven_an_agent_may_crash_in_every_other_episode(room):
+    outcome = room.agent(
+        "e = next_episode()\nif e['scenario']['id'] != 's0': raise SystemExit(3)\nanswer(e)\nnext_episode()\nexit(3)",
+        keys=["A", "B", "C"],
+        probe=True,
+    )
+    assert [e.failure for e in outcome.episodes] == [None, FailureCode.AGENT_ERROR, FailureCode.AGENT_ERROR]
+    assert outcome.result.failure is None
 
 
 def test_two_crashes_fail_the_evaluation_with_the_limits_code(room):
     outcome = room.agent(
         "e = next_episode()\nx = bytearray(400 << 20)",
-        keys=["A", "B"],
+        keys=["A", "B", "C"],
         probe=True,
         agent_limits=SandboxLimits(memory=96 << 20),
     )
@@ -55,7 +119,7 @@ def test_an_episode_that_failed_without_a_crash_does_not_fail_the_evaluation(roo
         keys=["A", "B"],
         probe=True,
     )
-    assert [e.failure for e in outcome.episodes] == [FailureCode.PROTOCOL_ERROR]
+    assert [e.failure for e in outcome.episodes] == [FailureCode.PROTOCOL_ERROR, FailureCode.AGENT_ERROR]
     assert outcome.result.failure is None
 
 

@@ -13,6 +13,14 @@ FAULT_SENTENCE: Final = {
     "platform": "The cause lies in the platform, not in your agent. This submission does not use up an attempt.",
 }
 
+#: The same for an organizer who reads about a participant's submission.
+FAULT_FOR_ORGANIZER: Final = {
+    "participant": "The cause lies in the participant’s agent; its owner is told what to do.",
+    "organizer": "The cause lies in the competition: read what its programs printed, below, and mend them. "
+    "The participant’s attempt was given back.",
+    "platform": "The cause lies in the platform, not in the competition. The participant’s attempt was given back.",
+}
+
 _AGAIN_LATER: Final = "Nothing to change on your side. Submit the same bundle again later, or wait for the rerun."
 _ORGANIZER: Final = "Nothing to change on your side. Tell the organizer if it stays like this."
 

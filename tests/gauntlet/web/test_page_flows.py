@@ -168,6 +168,19 @@ class TestStory:
     def test_each_state_is_told_in_words(self, world, participant, state, sentence):
         assert sentence in body(participant.get(f"/submissions/{world.by_state[state].pk}/"))
 
+    @pytest.mark.parametrize(
+        ("state", "sentence"),
+        [
+            ("failed", "The cause lies in the participant’s agent"),
+            ("failed_platform", "The cause lies in the platform, not in the competition"),
+            ("failed_organizer", "read what its programs printed"),
+        ],
+    )
+    def test_an_organizer_is_told_what_an_organizer_can_do(self, world, organizer, state, sentence):
+        html = body(organizer.get(f"/submissions/{world.by_state[state].pk}/"))
+        assert sentence in html
+        assert "your agent" not in html
+
     def test_a_failure_comes_before_everything_else(self, world, participant):
         html = body(participant.get(f"/submissions/{world.by_state['failed'].pk}/"))
         failure = html.index("ended with exit code 1 before")

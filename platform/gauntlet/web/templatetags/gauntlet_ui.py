@@ -178,6 +178,12 @@ def fault(owner: str) -> str:
 
 
 @register.filter
+def fault_for_organizer(owner: str) -> str:
+    """The same, for an organizer who reads about a participant's submission, with what there is to do."""
+    return wording.FAULT_FOR_ORGANIZER.get(owner, "")
+
+
+@register.filter
 def next_step(code: str, log_visible: bool = True) -> SafeString:
     """What the participant can do about a failure code; commands are set as code."""
     blind = "" if log_visible else wording.NEXT_STEP_WITHOUT_LOG.get(code, "")

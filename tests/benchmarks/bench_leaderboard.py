@@ -120,13 +120,21 @@ def _make_board(size: int, columns: int) -> str:
         Submission(phase=phase, participant=person, name="agent", file_name="a.zip", bundle=artifact, state="accepted")
         for person in people
     )
-    Entry.objects.bulk_create(
-        Entry(leaderboard=board, phase=phase, participant=one.participant, submission=one, scenarios=60)
-        for one in submissions
-    )
-    ColumnValue.objects.bulk_create(
+    values = ColumnValue.objects.bulk_create(
         ColumnValue(submission=one, column=column, value=(7919 * n + column.index) % 1000 / 1000)
         for n, one in enumerate(submissions)
         for column in made
+    )
+    Entry.objects.bulk_create(
+        Entry(
+            leaderboard=board,
+            phase=phase,
+            participant=value.submission.participant,
+            submission=value.submission,
+            primary_value=value.value,  # as gauntlet.leaderboards.services stores it
+            scenarios=60,
+        )
+        for value in values
+        if value.column.primary
     )
     return competition.slug

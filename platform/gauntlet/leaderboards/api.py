@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from django.http import StreamingHttpResponse
 from django.urls import path
@@ -14,9 +12,8 @@ from rest_framework.views import APIView
 
 from gauntlet.api_requests import AnyAccept
 from gauntlet.leaderboards.access import access_board
+from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.selectors import Board, Row, board
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 class LeaderboardJson(APIView):
@@ -74,13 +71,6 @@ def _row_json(row: Row) -> dict[str, Any]:
     }
 
 
-class _Echo:
-    """A file that hands back what is written to it: the csv module's rows become lines of a stream."""
-
-    def write(self, value: str) -> str:
-        return value
-
-
 class LeaderboardCsv(APIView):
     """The whole of a board."""
 
@@ -89,30 +79,10 @@ class LeaderboardCsv(APIView):
     def get(self, request: Request, slug: str, index: int) -> StreamingHttpResponse:
         """As CSV, values unrounded, intervals beside them."""
         leaderboard, phase = access_board(request.user, slug=slug, phase=index)
-        found = board(leaderboard=leaderboard, phase=phase, page_size=None)
-        response = StreamingHttpResponse(_csv_lines(found), content_type="text/csv; charset=utf-8")
+        lines = board_csv(leaderboard=leaderboard, phase=phase)
+        response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
         response["Content-Disposition"] = f'attachment; filename="{slug}-{phase.index}.csv"'
         return response
-
-
-def _csv_lines(found: Board) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    head = ["rank", "participant", "baseline"]
-    for column in found.columns:
-        head += [_safe(f"{column.key}{end}") for end in ("", "_low", "_high")]
-    yield writer.writerow([*head, "scenarios", "submitted_at"])
-    for row in found.rows:
-        line: list[object] = ["" if row.rank is None else row.rank, _safe(row.participant), row.baseline]
-        for column in found.columns:
-            cell = row.cells.get(column.key)
-            values = (cell.value, cell.low, cell.high) if cell else (None, None, None)
-            line += ["" if value is None else repr(value) for value in values]
-        yield writer.writerow([*line, row.scenarios, row.submitted_at.isoformat()])
-
-
-def _safe(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 urlpatterns = [

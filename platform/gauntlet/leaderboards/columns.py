@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from gauntlet.competitions.models import Column
+from gauntlet.competitions.models import Column, Leaderboard
 from gauntlet_scoring.statistics import bootstrap_interval, mean
 
 _T = TypeVar("_T")
@@ -38,6 +38,17 @@ class Value:
     value: float
     low: float | None = None
     high: float | None = None
+
+
+def shown_columns(leaderboard: Leaderboard) -> list[Column]:
+    """The columns of a board that are not hidden, in their order."""
+    return [column for column in leaderboard.columns.all() if not column.hidden]
+
+
+def primary_column(leaderboard: Leaderboard) -> Column:
+    """The column that ranks a board; where none is marked so, the first that is shown."""
+    shown = shown_columns(leaderboard)
+    return next((column for column in shown if column.primary), shown[0])
 
 
 def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dict[str, Value]:

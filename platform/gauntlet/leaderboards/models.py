@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase
 from gauntlet.submissions.models import Submission
@@ -25,17 +26,27 @@ class ColumnValue(models.Model):
 
 
 class Entry(models.Model):
-    """The submission with which a participant stands on a board in a phase, by the board's rule."""
+    """The submission with which a participant stands on a board in a phase, by the board's rule.
+
+    ``primary_value`` repeats the submission's value in the board's primary column, so that a page of a large board is
+    the first rows of an index and not a sort of all values. Whoever writes the one writes the other with it.
+    """
 
     leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="entries")
     phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="entries")
     participant = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="entries")
     baseline = models.BooleanField(default=False)
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="entries")
+    primary_value = models.FloatField(null=True, help_text="the submission's in the primary column; null: no score")
     scenarios = models.PositiveIntegerField(help_text="how many scenarios its scores rest on")
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["leaderboard", "phase", "participant", "baseline"], name="entry_once")
+        ]
+        # One for each direction: a missing value stands last in both, which neither read backwards would give.
+        indexes: ClassVar = [
+            models.Index("leaderboard", "phase", F("primary_value").desc(nulls_last=True), name="entry_highest_first"),
+            models.Index("leaderboard", "phase", F("primary_value").asc(nulls_last=True), name="entry_lowest_first"),
         ]

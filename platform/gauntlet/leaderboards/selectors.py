@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import Count, F, FilteredRelation, Max, Min, OrderBy, Q, QuerySet, Window
 from django.db.models.functions import Rank
-from django.db.models.lookups import IsNull
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
+from gauntlet.leaderboards.columns import primary_column, shown_columns
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.models import Submission
 
@@ -22,7 +22,7 @@ PAGE_SIZE = 100
 class Cell(NamedTuple):
     """A value with its 95 % interval, unrounded; ``text`` is what is shown.
 
-    A tuple: a large board's CSV makes tens of thousands, and a frozen dataclass takes several times as long to make.
+    A tuple: a page makes hundreds, and a frozen dataclass takes several times as long to make.
     """
 
     value: float
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """One page of a leaderboard in one phase, or all of it."""
+    """One page of a leaderboard in one phase."""
 
     leaderboard: Leaderboard
     phase: Phase
@@ -83,43 +83,32 @@ def board(
     sort: str = "",
     search: str = "",
     page: int = 1,
-    page_size: int | None = PAGE_SIZE,
+    page_size: int = PAGE_SIZE,
 ) -> Board:
     """Read a board: the page of rows in the order asked for, with ranks by the primary column.
 
     Args:
         sort: a column key, with "-" before it for the worse end first; empty or unknown means the primary column.
-        page_size: None for all rows.
     """
-    columns = [column for column in leaderboard.columns.all() if not column.hidden]
-    primary = next((column for column in columns if column.primary), columns[0])
+    columns = shown_columns(leaderboard)
+    primary = primary_column(leaderboard)
     sorted_by = next((column for column in columns if column.key == sort.removeprefix("-")), primary)
     ascending = (sorted_by.sorting == Sorting.ASC) != sort.startswith("-")
-    everyone = _valued(leaderboard, phase, primary=primary)
+    everyone = Entry.objects.filter(leaderboard=leaderboard, phase=phase)
     summary = everyone.aggregate(
         entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"), latest=Max("updated_at")
     )
     matching = everyone.filter(participant__username__icontains=search) if search else everyone
     total = matching.count() if search else summary["entries"]
-    pages = 1 if page_size is None else max(1, -(-total // page_size))
+    pages = max(1, -(-total // page_size))
     page = min(max(page, 1), pages)
-    ordered = _ordered(matching, sorted_by=sorted_by, primary=primary, ascending=ascending)
-    entries = _standings(
-        ordered if page_size is None else ordered[(page - 1) * page_size : page * page_size], primary=primary
-    )
-    own = None
-    if reader_id is not None:
-        own = next((entry for entry in entries if entry.participant_id == reader_id and not entry.baseline), None)
-        own = own or next(
-            iter(_standings(everyone.filter(participant_id=reader_id, baseline=False), primary=primary)), None
-        )
-    ranks = {entry.pk: entry.position for entry in entries}
-    if search or (own is not None and own.pk not in ranks):
-        # A filter is applied before the window counts, so that the rows found were ranked among themselves.
-        ranks = dict(everyone.values_list("pk", _rank(primary)))
-    wanted = {entry.pk for entry in [*entries, *([own] if own else [])]}
-    cells = _cells(columns, everyone if page_size is None else list(wanted))
-    rows = [_row(entry, cells, rank=ranks[entry.pk], reader_id=reader_id) for entry in entries]
+    ordered = in_order(matching, sorted_by=sorted_by, primary=primary, ascending=ascending)
+    standings = _standings(ordered[(page - 1) * page_size : page * page_size])
+    own = _own(standings, everyone, reader_id=reader_id)
+    wanted = [*standings, own] if own and own not in standings else standings
+    ranks = _ranks(wanted, everyone, primary=primary)
+    cells = _cells(columns, [one.submission_id for one in wanted])
+    rows = {one.pk: _row(one, cells, rank=ranks.get(one.pk), reader_id=reader_id) for one in wanted}
     scenarios = Scenario.objects.filter(task__phases=phase).aggregate(
         all=Count("pk"), hidden=Count("pk", filter=Q(public=False))
     )
@@ -130,8 +119,8 @@ def board(
         primary=primary,
         sorted_by=sorted_by,
         ascending=ascending,
-        rows=rows,
-        own_row=_row(own, cells, rank=ranks[own.pk], reader_id=reader_id) if own else None,
+        rows=[rows[one.pk] for one in standings],
+        own_row=rows[own.pk] if own else None,
         total=total,
         entries=summary["entries"],
         page=page,
@@ -144,12 +133,26 @@ def board(
     )
 
 
-def _value_of(column: Column) -> Subquery:
-    return Subquery(ColumnValue.objects.filter(submission=OuterRef("submission"), column=column).values("value")[:1])
+def in_order(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
+    """Entries by their values in a column, a missing one last; of equal ones participants first, then the earlier."""
+    value = F("primary_value")
+    if sorted_by != primary:
+        sorting = FilteredRelation(
+            "submission__column_values", condition=Q(submission__column_values__column=sorted_by)
+        )
+        entries, value = entries.annotate(sorting=sorting), F("sorting__value")
+    order = value.asc(nulls_last=True) if ascending else value.desc(nulls_last=True)
+    return entries.order_by(order, "baseline", "submission__created_at", "pk")
+
+
+def best_first(primary: Column) -> OrderBy:
+    """The order that ranks: equal values share a rank, a missing one ranks last."""
+    value = F("primary_value")
+    return value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
 
 
 class _Standing(NamedTuple):
-    """What a board shows of an entry beside its values; ``position`` counts among the rows that were read."""
+    """What a board shows of an entry beside its rank and its other values."""
 
     pk: int
     participant_id: int
@@ -159,63 +162,70 @@ class _Standing(NamedTuple):
     submission_name: str
     scenarios: int
     submitted_at: datetime
-    position: int
+    primary_value: float | None
 
 
-def _standings(entries: QuerySet[Entry], *, primary: Column) -> list[_Standing]:
-    # As tuples: three model instances a row would be most of the time that a large board takes.
+def _standings(entries: QuerySet[Entry]) -> list[_Standing]:
+    # As tuples: three model instances a row would be most of the time that a page takes.
     fields = ("pk", "participant_id", "participant__username", "baseline", "submission_id", "submission__name")
-    return [
-        _Standing(*values)
-        for values in entries.values_list(*fields, "scenarios", "submission__created_at", _rank(primary))
-    ]
+    rows = entries.values_list(*fields, "scenarios", "submission__created_at", "primary_value")
+    return [_Standing(*values) for values in rows]
 
 
-def _valued(leaderboard: Leaderboard, phase: Phase, *, primary: Column) -> QuerySet[Entry]:
-    return Entry.objects.filter(leaderboard=leaderboard, phase=phase).annotate(primary_value=_value_of(primary))
+def _own(standings: Sequence[_Standing], everyone: QuerySet[Entry], *, reader_id: int | None) -> _Standing | None:
+    """The reader's own row: from the page, or where the page does not hold it from the whole board."""
+    if reader_id is None:
+        return None
+    here = (one for one in standings if one.participant_id == reader_id and not one.baseline)
+    return next(here, None) or next(iter(_standings(everyone.filter(participant=reader_id, baseline=False))), None)
 
 
-def _rank(primary: Column) -> Window:
-    """An entry's rank among all that are read with it: equal values share a rank, a missing one ranks last."""
-    value = F("primary_value")
-    best_first = value.asc(nulls_last=True) if primary.sorting == Sorting.ASC else value.desc(nulls_last=True)
-    return Window(Rank(), partition_by=[F("baseline")], order_by=best_first)
+def _ranks(wanted: Sequence[_Standing], everyone: QuerySet[Entry], *, primary: Column) -> dict[int, int]:
+    """Ranks on the whole board, by an entry's key; baselines have none and take none."""
+    ranked = {one.pk: one.primary_value for one in wanted if not one.baseline}
+    if not ranked:
+        return {}
+    rivals = everyone.filter(baseline=False)
+    values = [value for value in ranked.values() if value is not None]
+    if len(values) == len(ranked):
+        # Whoever is worse than all that are wanted changes no rank of theirs: the first page counts the first rows.
+        least = (
+            {"primary_value__lte": max(values)}
+            if primary.sorting == Sorting.ASC
+            else {"primary_value__gte": min(values)}
+        )
+        rivals = rivals.filter(**least)
+    # A plain filter would come before the window counts, and the rows found be ranked among themselves. One that
+    # speaks of the rank too, though no rank is 0, comes after it.
+    rivals = rivals.annotate(rank=Window(Rank(), order_by=best_first(primary)))
+    return dict(rivals.filter(Q(pk__in=list(ranked)) | Q(rank=0)).values_list("pk", "rank"))
 
 
-def _ordered(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:
-    field = "primary_value"
-    if sorted_by != primary:
-        entries, field = entries.annotate(sort_value=_value_of(sorted_by)), "sort_value"
-    value = F(field)
-    order = value.asc(nulls_last=True) if ascending else value.desc(nulls_last=True)
-    return entries.order_by(order, "baseline", "submission__created_at", "pk")
-
-
-def _cells(columns: Sequence[Column], entries: QuerySet[Entry] | Sequence[int]) -> dict[int, dict[str, Cell]]:
-    """The cells of each entry, by its key and the column's."""
+def _cells(columns: Sequence[Column], submissions: Sequence[UUID]) -> dict[UUID, dict[str, Cell]]:
+    """The cells of each submission, by the column's key."""
     shown = {column.pk: (column.key, column.precision) for column in columns}
-    values = ColumnValue.objects.filter(column__in=list(shown), submission__entries__in=entries)
-    cells: dict[int, dict[str, Cell]] = {}
-    for entry, column, value, low, high in values.values_list(
-        "submission__entries", "column_id", "value", "low", "high"
+    values = ColumnValue.objects.filter(column__in=list(shown), submission__in=submissions)
+    cells: dict[UUID, dict[str, Cell]] = {}
+    for submission, column, value, low, high in values.values_list(
+        "submission_id", "column_id", "value", "low", "high"
     ):
         key, precision = shown[column]
-        cells.setdefault(entry, {})[key] = Cell(value, low, high, precision)
+        cells.setdefault(submission, {})[key] = Cell(value, low, high, precision)
     return cells
 
 
-def _row(entry: _Standing, cells: dict[int, dict[str, Cell]], *, rank: int, reader_id: int | None) -> Row:
+def _row(standing: _Standing, cells: dict[UUID, dict[str, Cell]], *, rank: int | None, reader_id: int | None) -> Row:
     return Row(
-        rank=None if entry.baseline else rank,
-        participant=entry.participant,
-        participant_id=entry.participant_id,
-        baseline=entry.baseline,
-        submission=entry.submission_id,
-        submission_name=entry.submission_name,
-        scenarios=entry.scenarios,
-        submitted_at=entry.submitted_at,
-        cells=cells.get(entry.pk, {}),
-        mine=entry.participant_id == reader_id and not entry.baseline,
+        rank=rank,
+        participant=standing.participant,
+        participant_id=standing.participant_id,
+        baseline=standing.baseline,
+        submission=standing.submission_id,
+        submission_name=standing.submission_name,
+        scenarios=standing.scenarios,
+        submitted_at=standing.submitted_at,
+        cells=cells.get(standing.submission_id, {}),
+        mine=standing.participant_id == reader_id and not standing.baseline,
     )
 
 
@@ -241,7 +251,7 @@ def compare(submission: Submission) -> list[Comparison]:
     )
     if leaderboard is None:
         return []
-    columns = [column for column in leaderboard.columns.all() if not column.hidden]
+    columns = shown_columns(leaderboard)
     own = {value.column_id: value for value in ColumnValue.objects.filter(submission=submission, column__in=columns)}
     best = _own_best(submission, columns)
     leader = _leader(leaderboard, submission.phase, columns)
@@ -265,12 +275,9 @@ def _own_best(submission: Submission, columns: Sequence[Column]) -> dict[int, fl
 
 
 def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -> dict[int, float]:
-    primary = next((column for column in columns if column.primary), columns[0])
-    best_first = F("primary_value").asc() if primary.sorting == Sorting.ASC else F("primary_value").desc()
     first = (
-        _valued(leaderboard, phase, primary=primary)
-        .filter(IsNull(F("primary_value"), False), baseline=False)
-        .order_by(best_first, "submission__created_at")
+        Entry.objects.filter(leaderboard=leaderboard, phase=phase, baseline=False, primary_value__isnull=False)
+        .order_by(best_first(primary_column(leaderboard)), "submission__created_at")
         .first()
     )
     if first is None:

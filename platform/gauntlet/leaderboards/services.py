@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from gauntlet.competitions.models import Leaderboard, Sorting, SubmissionRule
-from gauntlet.leaderboards.columns import TaskScores, column_values
+from gauntlet.leaderboards.columns import TaskScores, column_values, primary_column
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.models import Submission
 
@@ -48,6 +48,8 @@ def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) 
     )
     standing = _standing(leaderboard, entry.submission, submission)
     entry.submission = standing
+    primary = ColumnValue.objects.filter(submission=standing, column=primary_column(leaderboard))
+    entry.primary_value = primary.values_list("value", flat=True).first()
     if standing == submission:
         entry.scenarios = scenarios
     entry.save()
@@ -61,7 +63,7 @@ def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> 
     """
     if leaderboard.submission_rule == SubmissionRule.LATEST:
         return max(before, new, key=lambda candidate: candidate.created_at)
-    primary = next(column for column in leaderboard.columns.all() if column.primary)
+    primary = primary_column(leaderboard)
     order = F("value").asc() if primary.sorting == Sorting.ASC else F("value").desc()
     best = (
         ColumnValue.objects.filter(

@@ -294,6 +294,7 @@ def fill_board(
                 participant=submission.participant,
                 baseline=submission.baseline,
                 submission=submission,
+                primary_value=skill,
                 scenarios=scenarios,
             )
         )

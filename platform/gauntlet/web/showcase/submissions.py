@@ -196,5 +196,9 @@ def _scores(evaluation: Evaluation, *, value: float, rng: random.Random, enter: 
         leaderboard=board,
         phase=submission.phase,
         participant=submission.participant,
-        defaults={"submission": submission, "scenarios": evaluation.task.scenarios.count()},
+        defaults={
+            "submission": submission,
+            "primary_value": value,
+            "scenarios": evaluation.task.scenarios.count(),
+        },
     )

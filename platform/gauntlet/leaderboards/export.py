@@ -1,0 +1,97 @@
+"""The whole of a board as CSV: values unrounded, intervals beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from django.db.models import F, Window
+from django.db.models.functions import Rank
+
+from gauntlet.competitions.models import Column, Leaderboard, Phase, Sorting
+from gauntlet.leaderboards.columns import primary_column, shown_columns
+from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.selectors import best_first, in_order
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
+_MISSING: Final = (None, None, None)  # the csv module leaves the cells empty
+
+_Cell = tuple[float, float | None, float | None]  # value, low, high
+_Cells = Mapping[int, dict[int, _Cell]]  # by the entry's key and the column's
+
+
+class _Standing(NamedTuple):
+    pk: int
+    participant: str
+    baseline: bool
+    scenarios: int
+    submitted_at: datetime
+    rank: int  # among baselines, if it is one
+
+
+def board_csv(*, leaderboard: Leaderboard, phase: Phase) -> Iterator[str]:
+    """A board as CSV, best first, in pieces of some hundred lines.
+
+    Everything is read before this returns: an error is an answer of its own and not the end of half a file.
+    """
+    columns = shown_columns(leaderboard)
+    return _pieces(
+        columns,
+        _standings(leaderboard, phase),
+        cells=_cells(columns, leaderboard=leaderboard, phase=phase),
+    )
+
+
+def _standings(leaderboard: Leaderboard, phase: Phase) -> list[_Standing]:
+    primary = primary_column(leaderboard)
+    entries = in_order(
+        Entry.objects.filter(leaderboard=leaderboard, phase=phase),
+        sorted_by=primary,
+        primary=primary,
+        ascending=primary.sorting == Sorting.ASC,
+    )
+    rank = Window(Rank(), partition_by=[F("baseline")], order_by=best_first(primary))
+    rows = entries.values_list("pk", "participant__username", "baseline", "scenarios", "submission__created_at", rank)
+    return [_Standing(*values) for values in rows]
+
+
+def _cells(columns: Sequence[Column], *, leaderboard: Leaderboard, phase: Phase) -> _Cells:
+    values = ColumnValue.objects.filter(
+        column__in=columns, submission__entries__leaderboard=leaderboard, submission__entries__phase=phase
+    )
+    cells: dict[int, dict[int, _Cell]] = {}
+    for entry, column, value, low, high in values.values_list(
+        "submission__entries", "column_id", "value", "low", "high"
+    ):
+        cells.setdefault(entry, {})[column] = (value, low, high)
+    return cells
+
+
+def _pieces(columns: Sequence[Column], standings: Sequence[_Standing], *, cells: _Cells) -> Iterator[str]:
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    head = [_safe(f"{column.key}{end}") for column in columns for end in ("", "_low", "_high")]
+    writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at"])
+    keys = [column.pk for column in columns]
+    for start in range(0, len(standings) or 1, _ROWS_AT_ONCE):
+        rows = standings[start : start + _ROWS_AT_ONCE]
+        writer.writerows(_line(one, keys, cells=cells.get(one.pk, {})) for one in rows)
+        yield file.getvalue()
+        file.seek(0)
+        file.truncate()
+
+
+def _line(standing: _Standing, keys: Sequence[int], *, cells: Mapping[int, _Cell]) -> list[object]:
+    line: list[object] = ["" if standing.baseline else standing.rank, _safe(standing.participant), standing.baseline]
+    for key in keys:
+        line += cells.get(key, _MISSING)  # the csv module writes a float as repr does: unrounded
+    return [*line, standing.scenarios, standing.submitted_at.isoformat()]
+
+
+def _safe(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

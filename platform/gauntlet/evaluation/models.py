@@ -78,6 +78,8 @@ class Job(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True, help_text="on the database's clock")
     worker = models.CharField(max_length=128, blank=True)
     available_at = models.DateTimeField(help_text="not before; backoff of a retry")
+    avoided = models.JSONField(default=list, help_text="hosts at whose fault it was lost: others take it first")
+    avoided_until = models.DateTimeField(null=True, blank=True, help_text="for those hosts, instead of available_at")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -100,6 +102,36 @@ class Job(models.Model):
             models.Index(fields=["queue", "available_at"], condition=Q(state="ready"), name="job_ready"),
             models.Index(fields=["leased_until"], condition=Q(state="leased"), name="job_leases"),
         ]
+
+
+class WorkerState(models.TextChoices):
+    """What a worker process says of itself."""
+
+    IDLE = "idle", "Waits for work"
+    BUSY = "busy", "Works"
+    PAUSED = "paused", "Pauses: its last jobs failed by the platform's fault"
+    DRAINING = "draining", "Takes no job: too little disk"
+    STOPPING = "stopping", "Ends"
+    STOPPED = "stopped", "Has ended"
+
+
+class Worker(models.Model):
+    """A worker process as it was last heard of. Nothing is decided by this row: it tells the operator."""
+
+    name = models.CharField(primary_key=True, max_length=128, help_text="host:process")
+    host = models.CharField(max_length=100)
+    queues = models.JSONField(default=list, help_text="names of the queues that it serves")
+    state = models.CharField(max_length=16, choices=WorkerState.choices, default=WorkerState.IDLE)
+    reason = models.TextField(blank=True, help_text="why it takes no job")
+    started_at = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField(help_text="its last sign of life, on the database's clock")
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [models.CheckConstraint(condition=Q(state__in=WorkerState.values), name="worker_state")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Episode(models.Model):

@@ -30,6 +30,8 @@ from gauntlet_scoring.failures import FailureCode
 
 _ORDER: Final = ("waiting", "queued", "running", "scoring", "finished", "failed", "cancelled")
 
+_UNCHECKED: Final = (SubmissionState.RECEIVED, SubmissionState.CHECKING)
+
 # The newest evaluation of its submission and task.
 _NEWEST: Final = ~Exists(
     Evaluation.objects.filter(submission=OuterRef("submission"), task=OuterRef("task"), number__gt=OuterRef("number"))
@@ -91,6 +93,8 @@ def status_of(submission: Submission, evaluations: Sequence[Evaluation]) -> str:
 
     Of several tasks' evaluations a failed or cancelled one decides once none is going on any more.
     """
+    if submission.state == SubmissionState.RECEIVED and submission.check_attempts:
+        return SubmissionState.CHECKING.value  # its checker died: for those who look, nothing goes backwards
     if submission.state != SubmissionState.ACCEPTED or not evaluations:
         return submission.state
     states = [evaluation.state for evaluation in evaluations]
@@ -131,7 +135,8 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         organizer_log=_organizer_log(evaluations) if audience is Audience.ORGANIZER else "",
         scores_visible=scores_visible,
         counts_as=submission.counts_as,
-        can_cancel=own_or_organizer and any(one.state not in EVALUATION.final() for one in evaluations),
+        can_cancel=own_or_organizer
+        and (submission.state in _UNCHECKED or any(one.state not in EVALUATION.final() for one in evaluations)),
     )
 
 

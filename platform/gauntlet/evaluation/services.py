@@ -19,6 +19,7 @@ from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.states import EvaluationState
 from gauntlet.evaluation.transitions import move_evaluation
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.services import cancel_unchecked
 
 
 @transaction.atomic
@@ -83,6 +84,11 @@ def cancel_evaluation(evaluation: UUID, *, actor: User) -> bool:
 
 
 def cancel_submission(submission: Submission, *, actor: User) -> int:
-    """Cancel every evaluation of a submission that has not ended; return how many."""
+    """Cancel a submission in whatever state it is; return how much of it there was to cancel.
+
+    That is the submission itself while it is not accepted, and later its evaluations that have not ended.
+    """
+    if cancel_unchecked(submission, actor=actor):
+        return 1
     pks = submission.evaluations.values_list("pk", flat=True)
     return sum(cancel_evaluation(pk, actor=actor) for pk in list(pks))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.db import models
+from django.db.models.functions import Now
 
 
 class Form(models.TextChoices):
@@ -21,6 +22,9 @@ class Artifact(models.Model):
     size = models.PositiveBigIntegerField(help_text="bytes")
     form = models.CharField(max_length=8, choices=Form.choices, default=Form.ZIP)
     created_at = models.DateTimeField(auto_now_add=True)
+    stored_at = models.DateTimeField(
+        db_default=Now(), help_text="last time; what no row uses is kept for a while from then on"
+    )
 
     class Meta:
         constraints: ClassVar = [

@@ -7,6 +7,7 @@ and the sweeper puts the submission back; the number of the attempt is the fence
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,11 +29,13 @@ from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact, store_folder
 from gauntlet.submissions.agent_file import read_agent
 from gauntlet.submissions.intake import move, set_counts_as
+from gauntlet.submissions.check_watch import watched
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
 from gauntlet.submissions.work_folders import remove_left_behind, work_folder
 from gauntlet_scoring.failures import FailureCode, Owner
 
+from gauntlet_runtime.jobs import LeaseLost
 if TYPE_CHECKING:
     from gauntlet_runtime.sandbox.interface import Sandbox
 
@@ -70,10 +73,13 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
             return False
         with structlog.contextvars.bound_contextvars(submission=str(submission.pk)):
             try:
-                outcome = _examine(submission, sandbox)
+                with watched(submission) as unwanted:
+                    outcome = _examine(submission, sandbox, unwanted)
                 _conclude(submission, outcome, on_accept=on_accept)
             except Exception:
                 log.exception("check.failed", attempt=submission.check_attempts)
+            except LeaseLost:
+                log.info("check.unwanted", attempt=submission.check_attempts)
                 put_back(submission, reason="The platform failed while it checked the bundle.")
     return True
 
@@ -211,7 +217,7 @@ def _reject(held: Submission, outcome: Outcome) -> None:
         set_counts_as(held, "nothing", event="submission.refunded", reason="The platform failed.")
 
 
-def _examine(submission: Submission, sandbox: Sandbox) -> Outcome:
+def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event) -> Outcome:
     """Unpack, read, install; everything that the participant did wrong is an outcome and no exception."""
     findings = Findings()
     with work_folder() as work:
@@ -227,7 +233,9 @@ def _examine(submission: Submission, sandbox: Sandbox) -> Outcome:
         agent = read_agent(folder, images=images, findings=findings)
         if findings.errors:
             return _refused(findings)
-        return _with_packages(submission, folder, agent=agent, findings=findings, sandbox=sandbox, images=images)
+        return _with_packages(
+            submission, folder, agent=agent, findings=findings, sandbox=sandbox, images=images, unwanted=unwanted
+        )
 
 
 def _refused(findings: Findings) -> Outcome:
@@ -253,6 +261,7 @@ def _with_packages(
     from gauntlet_runtime.sandbox.processes import this_process
 
     installed = None
+    unwanted: threading.Event,
     if packages.wants_packages(folder):
         made = packages.install_packages(
             folder,
@@ -267,6 +276,7 @@ def _with_packages(
             return Outcome(
                 findings=findings.sorted,
                 failure=made.failure.code,
+            cancelled=unwanted,
                 message=made.failure.message,
                 log=_storable(made.log),
             )

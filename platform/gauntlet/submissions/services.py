@@ -19,12 +19,12 @@ from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
-from gauntlet.submissions.intake import set_counts_as
+from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.states import SubmissionState
 
-__all__ = ["check_next", "count_as_failed_start", "receive", "reclaim_stuck_checks", "refund"]
+__all__ = ["cancel_unchecked", "check_next", "count_as_failed_start", "receive", "reclaim_stuck_checks", "refund"]
 
 
 class Upload(Protocol):
@@ -115,6 +115,20 @@ def check_allowance(phase: Phase, participant: User, *, now: datetime | None = N
     is_open = phase.start <= now and (phase.end is None or now < phase.end)
     refusal = QuotaUsed if is_open else PhaseNotOpen
     raise refusal(f"{left.reason}{when}", retry_after=wait)
+
+
+@transaction.atomic
+def cancel_unchecked(submission: Submission, *, actor: User) -> bool:
+    """Cancel a submission that is not accepted yet; False where it is, or its check is over.
+
+    Locks the submission: a checker that works on it stores nothing, and its sandbox is killed. It stays an attempt, as
+    one that is cancelled later does. Emits ``submission.cancelled``.
+    """
+    held = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
+    if held.state not in (SubmissionState.RECEIVED, SubmissionState.CHECKING):
+        return False
+    move(held, SubmissionState.CANCELLED, actor=actor)
+    return True
 
 
 def refund(submission: Submission, *, reason: str = "") -> bool:

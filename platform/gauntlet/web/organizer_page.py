@@ -12,8 +12,10 @@ from gauntlet.evaluation.states import EvaluationState
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
 
+# What is accepted has a state of its evaluations; what is cancelled may have been so before or after.
+_NOT_OF_THE_INTAKE_ALONE: Final = (SubmissionState.ACCEPTED, SubmissionState.CANCELLED)
 STATES: Final = [
-    *((state.value, state.label) for state in SubmissionState if state != SubmissionState.ACCEPTED),
+    *((state.value, state.label) for state in SubmissionState if state not in _NOT_OF_THE_INTAKE_ALONE),
     *((state.value, state.label) for state in EvaluationState),
 ]
 _NEWER: Final = Evaluation.objects.filter(
@@ -32,10 +34,8 @@ def submissions_of(
         .prefetch_related(Prefetch("evaluations", _NEWEST.order_by("task__index")))
         .order_by("-created_at")
     )
-    if state in SubmissionState.values:
-        found = found.filter(state=state)
-    elif state in EvaluationState.values:
-        found = found.filter(Exists(_NEWEST.filter(submission=OuterRef("pk"), state=state)))
+    if state in SubmissionState.values or state in EvaluationState.values:
+        found = found.filter(Q(state=state) | Exists(_NEWEST.filter(submission=OuterRef("pk"), state=state)))
     if participant:
         found = found.filter(participant__username__icontains=participant)
     if phase.isdecimal():

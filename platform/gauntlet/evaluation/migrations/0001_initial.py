@@ -135,6 +135,14 @@ class Migration(migrations.Migration):
                 ("leased_until", models.DateTimeField(blank=True, help_text="on the database's clock", null=True)),
                 ("worker", models.CharField(blank=True, max_length=128)),
                 ("available_at", models.DateTimeField(help_text="not before; backoff of a retry")),
+                (
+                    "avoided",
+                    models.JSONField(default=list, help_text="hosts at whose fault it was lost: others take it first"),
+                ),
+                (
+                    "avoided_until",
+                    models.DateTimeField(blank=True, help_text="for those hosts, instead of available_at", null=True),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("started_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
@@ -432,5 +440,45 @@ class Migration(migrations.Migration):
                 condition=models.Q(("value__gte", -1.7976931348623157e308), ("value__lte", 1.7976931348623157e308)),
                 name="score_finite",
             ),
+        ),
+        migrations.CreateModel(
+            name="Worker",
+            fields=[
+                (
+                    "name",
+                    models.CharField(help_text="host:process", max_length=128, primary_key=True, serialize=False),
+                ),
+                ("host", models.CharField(max_length=100)),
+                ("queues", models.JSONField(default=list, help_text="names of the queues that it serves")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("idle", "Waits for work"),
+                            ("busy", "Works"),
+                            ("paused", "Pauses: its last jobs failed by the platform's fault"),
+                            ("draining", "Takes no job: too little disk"),
+                            ("stopping", "Ends"),
+                            ("stopped", "Has ended"),
+                        ],
+                        default="idle",
+                        max_length=16,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True, help_text="why it takes no job")),
+                ("started_at", models.DateTimeField(auto_now_add=True)),
+                ("seen_at", models.DateTimeField(help_text="its last sign of life, on the database's clock")),
+            ],
+            options={
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ["idle", "busy", "paused", "draining", "stopping", "stopped"])
+                        ),
+                        name="worker_state",
+                    )
+                ],
+            },
         ),
     ]

@@ -51,6 +51,7 @@ class Migration(migrations.Migration):
                             ("checking", "Being checked"),
                             ("accepted", "Accepted"),
                             ("rejected", "Rejected"),
+                            ("cancelled", "Cancelled"),
                         ],
                         default="received",
                         max_length=16,
@@ -156,7 +157,9 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.CheckConstraint(
-                        condition=models.Q(("state__in", ["received", "checking", "accepted", "rejected"])),
+                        condition=models.Q(
+                            ("state__in", ["received", "checking", "accepted", "rejected", "cancelled"])
+                        ),
                         name="submission_state",
                     ),
                     models.CheckConstraint(

@@ -24,10 +24,16 @@ app.conf.imports = ["gauntlet.upkeep"]  # only workers and the beat import it
 WORK_TASK = "gauntlet.work"
 SWEEP_TASK = "gauntlet.sweep"
 
-# A message carries no state and expires: rung twice or never, the outcome is the same, only sooner or later.
+# A message carries no state and expires: rung twice or never, the outcome is the same, only sooner or later. Each queue
+# has both: there may be no worker for another one.
 app.conf.beat_schedule = {
-    "ring": {"task": WORK_TASK, "schedule": settings.BELL_SECONDS, "options": {"expires": settings.BELL_SECONDS}},
-    "sweep": {"task": SWEEP_TASK, "schedule": settings.BELL_SECONDS, "options": {"expires": settings.BELL_SECONDS}},
+    f"{name} {queue}": {
+        "task": task,
+        "schedule": settings.BELL_SECONDS,
+        "options": {"expires": settings.BELL_SECONDS, "queue": queue},
+    }
+    for queue in settings.QUEUES
+    for name, task in (("ring", WORK_TASK), ("sweep", SWEEP_TASK))
 }
 
 

@@ -23,6 +23,8 @@ RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
 LOG_SHOWN_BYTES        262144                         how much of an agent's log a page or the API shows, from its end
 BELL_SECONDS           10                             how often the beat rings, whatever happens
+QUEUES                 default                        names of queues that competitions may use, with commas
+WORKER_QUEUES          every one of QUEUES            those whose jobs this host's workers do; `celery -Q` overrides it
 LOG_FORMAT             console                        console or json
 LOG_LEVEL              INFO                           least level that is logged
 DEFAULT_FROM_EMAIL     gauntlet@localhost             sender of mails
@@ -33,6 +35,7 @@ ACCOUNT_EMAIL_VERIFICATION  optional                  mandatory: an account work
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,7 @@ import environ
 import structlog
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 env = environ.Env()
@@ -58,6 +62,16 @@ def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(repr(a) for a in allowed)}, not {value!r}")
     return value
+
+
+def _queues(name: str, default: list[str]) -> list[str]:
+    """Names of queues, each once; a competition that names none uses the queue "default"."""
+    names = list(dict.fromkeys(env.list(name, default=default)))
+    wrong = [queue for queue in names if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", queue)]
+    if wrong or not names:
+        allowed = "small letters, digits, '_', '.' and '-', at most 64"
+        raise ImproperlyConfigured(f"{name} must be names of queues ({allowed}) with commas between: {wrong}")
+    return names
 
 
 VAR = Path(env.str("GAUNTLET_VAR", default=str(BASE_DIR / "var"))).resolve()
@@ -289,6 +303,9 @@ RUN_SLICE = _positive("RUN_SLICE", 20)
 LEASE_SECONDS = _positive("LEASE_SECONDS", 60)
 LOG_SHOWN_BYTES = _positive("LOG_SHOWN_BYTES", 256 << 10)
 BELL_SECONDS = _positive("BELL_SECONDS", 10)
+QUEUES = list(dict.fromkeys(["default", *_queues("QUEUES", ["default"])]))
+WORKER_QUEUES = _queues("WORKER_QUEUES", QUEUES)
+CELERY_TASK_QUEUES = [Queue(name) for name in WORKER_QUEUES]
 # What a task may ask of a sandbox at most; more is refused at import with the number.
 OPERATOR_CAPS: dict[str, float] = {
     "episode_seconds": 3600,

@@ -18,6 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
+#: Which episodes share a sandbox of the agent: those of a run job, or none.
+Isolation = Literal["submission", "scenario"]
+
 
 class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -94,6 +97,7 @@ class RunSpec(_Message):
     episode_limits: EpisodeLimits = Field(default_factory=EpisodeLimits)
     agent_limits: SandboxLimits = Field(default_factory=SandboxLimits)
     max_parallel_episodes: int = 1
+    isolation: Isolation = "submission"
     #: The first slice of an evaluation: one episode at a time until one has ended under a living agent, which is then
     #: told as AGENT_PROVEN; an agent that opens none, or loses the first two to crashes, fails the evaluation.
     probe: bool = False
@@ -120,12 +124,13 @@ class ScoredEpisode(_Message):
 
 
 class ScoreSpec(_Message):
-    """Scoring of one evaluation."""
+    """Scoring of one evaluation: of its episodes, or of results that were submitted."""
 
     kind: Literal["score"] = "score"
     programs: list[ScoringProgramSpec]
-    reference: Artifact
+    reference: Artifact | None  # None only with results
     episodes: list[ScoredEpisode]
+    results: Artifact | None = None  # what the programs find in /app/input/res in the place of episodes
     image: str = "gauntlet/scorer"
     limits: SandboxLimits = Field(default_factory=SandboxLimits)
 

@@ -103,9 +103,7 @@ class _Scoring:
 
     def run(self) -> ScoreResult:
         self._image_digest = self._sandbox.image_digest(self._spec.image)
-        self._reference = self._files.folder(self._spec.reference)
-        self._results = self._folder / "res"
-        lay_out_episodes(self._spec.episodes, into=self._results, files=self._files)
+        self._inputs = self._input_mounts()
         with ThreadPoolExecutor(max_workers=PROGRAMS_AT_ONCE) as pool:
             outcomes = list(pool.map(self._score, self._spec.programs))
         return ScoreResult(
@@ -114,6 +112,17 @@ class _Scoring:
             log="".join(outcome.log for outcome in outcomes),
             scorer_seconds=sum(outcome.seconds for outcome in outcomes),
         )
+
+    def _input_mounts(self) -> list[Mount]:
+        """The reference, read-only, and what is scored: as on Codabench a private copy where it was submitted."""
+        reference = self._spec.reference
+        mounts = [Mount(target=REFERENCE_FOLDER, source=self._files.folder(reference))] if reference else []
+        if self._spec.results is not None:
+            results = self._files.folder(self._spec.results)
+            return [*mounts, Mount(target=RESULTS_FOLDER, source=results, writable=True)]
+        results = self._folder / "res"
+        lay_out_episodes(self._spec.episodes, into=results, files=self._files)
+        return [*mounts, Mount(target=RESULTS_FOLDER, source=results)]
 
     def _score(self, program: ScoringProgramSpec) -> Scored:
         source = self._files.folder(program.program)
@@ -146,8 +155,7 @@ class _Scoring:
             working_directory=PROGRAM_FOLDER,
             mounts=[
                 Mount(target=PROGRAM_FOLDER, source=source, writable=True),
-                Mount(target=REFERENCE_FOLDER, source=self._reference),
-                Mount(target=RESULTS_FOLDER, source=self._results),
+                *self._inputs,
                 Mount(target=OUTPUT_FOLDER, writable=True),
                 Mount(target=SHARED_FOLDER, writable=True),
             ],
@@ -185,7 +193,7 @@ class _Scoring:
             provenance={
                 **found.provenance,
                 "program.digest": program.program.digest,
-                "reference.digest": self._spec.reference.digest,
+                **({"reference.digest": self._spec.reference.digest} if self._spec.reference else {}),
                 "image.digest": self._image_digest,
                 "sandbox": self._sandbox.name,
             },

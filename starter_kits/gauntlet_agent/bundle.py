@@ -78,9 +78,7 @@ def check_zip(path: Path) -> Manifest:
     """Check a zip that was packed elsewhere; ``agent.yaml`` may lie in the one folder at its top."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-            tops = {PurePosixPath(name.replace("\\", "/")).parts[0] for name in names}
-            prefix = f"{tops.pop()}/" if len(tops) == 1 and MANIFEST not in names else ""
+            names, prefix = _names_in(archive)
             if f"{prefix}{MANIFEST}" not in names:
                 return Manifest(findings=[_missing(path.name)])
             manifest = check_manifest(archive.read(f"{prefix}{MANIFEST}"))
@@ -88,6 +86,23 @@ def check_zip(path: Path) -> Manifest:
         return Manifest(findings=[Finding(path.name, None, "This is not a zip archive, or it is damaged.")])
     _check_contents(manifest, {name.removeprefix(prefix) for name in names})
     return manifest
+
+
+def holds_manifest(path: Path) -> bool:
+    """Whether a zip holds ``agent.yaml`` where an agent has it; False also for what is no zip."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names, prefix = _names_in(archive)
+    except zipfile.BadZipFile:
+        return False
+    return f"{prefix}{MANIFEST}" in names
+
+
+def _names_in(archive: zipfile.ZipFile) -> tuple[list[str], str]:
+    """The names in a zip, and the one folder at its top with its slash where there is such."""
+    names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+    tops = {PurePosixPath(name.replace("\\", "/")).parts[0] for name in names}
+    return names, f"{tops.pop()}/" if len(tops) == 1 and MANIFEST not in names else ""
 
 
 def _missing(where: str) -> Finding:

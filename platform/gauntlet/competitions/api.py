@@ -23,7 +23,7 @@ from gauntlet.api_requests import AnyAccept, Pages
 from gauntlet.competitions import services
 from gauntlet.competitions.access import Person, access_competition_as_visitor, access_phase
 from gauntlet.competitions.errors import KitNotFound
-from gauntlet.competitions.models import Competition, Phase
+from gauntlet.competitions.models import Competition, Phase, Takes
 from gauntlet.competitions.selectors import PhaseState, phase_state, visible_competitions
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.streaming import download
@@ -38,6 +38,7 @@ class PhaseAnswer(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=[state.value for state in PhaseState])
     start = serializers.DateTimeField()
     end = serializers.DateTimeField(allow_null=True)
+    takes = serializers.ChoiceField(choices=Takes.choices)
 
 
 class CompetitionAnswer(serializers.Serializer[Any]):
@@ -77,6 +78,7 @@ def phase_fields(phase: Phase, now: datetime) -> dict[str, Any]:
         "state": phase_state(phase, now).value,
         "start": phase.start,
         "end": phase.end,
+        "takes": phase.takes,
     }
 
 

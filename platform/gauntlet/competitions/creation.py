@@ -131,6 +131,8 @@ class Creation:
             max_failed_starts_per_day=plan.max_failed_starts_per_day,
             visibility=plan.visibility,
             reveal_at=plan.reveal_at,
+            takes=plan.takes,
+            queue=plan.queue,
             trials=plan.trials,
             max_parallel_episodes=plan.max_parallel_episodes,
             execution_time_limit=plan.execution_time_limit,

@@ -76,6 +76,13 @@ class Participation(models.Model):
         ]
 
 
+class Takes(models.TextChoices):
+    """What participants submit."""
+
+    AGENTS = "agents", "Agents, which are run against the scenarios"
+    RESULTS = "results", "Results, a zip of files that is scored as it is"
+
+
 class Task(models.Model):
     """What is run and how it is scored."""
 
@@ -84,7 +91,9 @@ class Task(models.Model):
     index = models.PositiveSmallIntegerField(help_text="as in the bundle")
     name = models.CharField(max_length=256)
     description = models.TextField(blank=True)
-    environment = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
+    environment = models.ForeignKey(
+        Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="null: the task takes results"
+    )
     environment_command = models.JSONField(default=list, help_text="argument list, from the program's metadata")
     input_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
     reference_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
@@ -96,6 +105,11 @@ class Task(models.Model):
     class Meta:
         ordering: ClassVar = ["index"]
         constraints: ClassVar = [models.UniqueConstraint(fields=["competition", "index"], name="task_index")]
+
+    @property
+    def takes(self) -> Takes:
+        """What participants submit to it."""
+        return Takes.RESULTS if self.environment_id is None else Takes.AGENTS
 
 
 class TaskScoringProgram(models.Model):
@@ -147,6 +161,8 @@ class Phase(models.Model):
     start = models.DateTimeField()
     end = models.DateTimeField(null=True, blank=True)
     tasks = models.ManyToManyField(Task, related_name="phases")
+    takes = models.CharField(max_length=8, choices=Takes.choices, default=Takes.AGENTS, help_text="all its tasks do")
+    queue = models.CharField(max_length=64, default="default", help_text="in which its jobs wait for a worker")
     max_submissions_per_day = models.PositiveIntegerField(null=True, default=5, help_text="null: no limit")
     max_submissions = models.PositiveIntegerField(null=True, default=100, help_text="null: no limit")
     max_failed_starts_per_day = models.PositiveIntegerField(
@@ -173,6 +189,7 @@ class Phase(models.Model):
             ),
             models.CheckConstraint(condition=Q(visibility__in=Visibility.values), name="phase_visibility"),
             models.CheckConstraint(condition=Q(trials__gte=1), name="phase_trials"),
+            models.CheckConstraint(condition=Q(takes__in=Takes.values), name="phase_takes"),
         ]
 
     def __str__(self) -> str:

@@ -55,7 +55,8 @@ _NEXT: Final = """
 def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     """Lease the next job to a worker, or return None where there is none.
 
-    Locks the job, then its evaluation. Emits job.leased, and evaluation.running with the first job.
+    Locks the job, then its evaluation. Emits job.leased, and with the first job evaluation.running, or
+    evaluation.scoring where results were submitted.
     """
     with connection.cursor() as cursor:
         cursor.execute(_NEXT, [list(queues)])
@@ -71,7 +72,8 @@ def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     job.leased_until = database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     move_job(job, JobState.LEASED)
     if evaluation.state == EvaluationState.QUEUED:
-        move_evaluation(evaluation, EvaluationState.RUNNING)
+        begun = EvaluationState.SCORING if job.kind == JobKind.SCORE else EvaluationState.RUNNING
+        move_evaluation(evaluation, begun)
     return Job.objects.select_related(
         "evaluation__submission__phase",
         "evaluation__submission__agent_bundle",

@@ -65,9 +65,20 @@ def _create_run_jobs(evaluation: Evaluation, episodes: Sequence[Episode]) -> Non
 
 
 def _create_run_job(evaluation: Evaluation, episodes: Sequence[Episode], *, index: int) -> None:
-    job = Job.objects.create(evaluation=evaluation, kind=JobKind.RUN, index=index, available_at=database_now())
+    job = _create_job(evaluation, JobKind.RUN, index=index)
     Episode.objects.filter(pk__in=[episode.pk for episode in episodes]).update(job=job)
-    ring(job.queue)
+
+
+def create_score_job(evaluation: Evaluation) -> None:
+    """Queue the scoring: of all episodes, or of the results that were submitted."""
+    _create_job(evaluation, JobKind.SCORE, index=0)
+
+
+def _create_job(evaluation: Evaluation, kind: JobKind, *, index: int) -> Job:
+    queue = evaluation.submission.phase.queue
+    job = Job.objects.create(evaluation=evaluation, kind=kind, index=index, queue=queue, available_at=database_now())
+    ring(queue)
+    return job
 
 
 @transaction.atomic
@@ -141,8 +152,7 @@ def _continue(evaluation: Evaluation) -> None:
         fail_evaluation(evaluation, failure=unscored)
         return
     move_evaluation(evaluation, EvaluationState.SCORING)
-    job = Job.objects.create(evaluation=evaluation, kind=JobKind.SCORE, available_at=database_now())
-    ring(job.queue)
+    create_score_job(evaluation)
 
 
 def _unscored(episodes: Iterable[Episode]) -> Failure | None:

@@ -128,6 +128,8 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
     ``episodes.answered`` (share).
     """
     aggregates = dict(evaluation.scores.values_list("key", "value"))
+    if not evaluation.episodes_total:  # results that were submitted
+        return TaskScores(aggregates=aggregates)
     own = evaluation.episodes.aggregate(
         steps=Avg("steps"),
         tool_calls=Avg("tool_calls"),

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from gauntlet.accounts.models import User
-from gauntlet.competitions.models import Phase
+from gauntlet.competitions.models import Phase, Takes
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
@@ -163,6 +163,8 @@ def _steps(submission: Submission, evaluations: Sequence[Evaluation], *, status:
     }
     if status != "finished":
         reached["finished"] = None
+    if submission.phase.takes == Takes.RESULTS:  # nothing is run
+        del reached["running"]
     names = list(reached)
     last = max(index for index, name in enumerate(names) if reached[name])
     ended_badly = status in ("rejected", "failed", "cancelled")

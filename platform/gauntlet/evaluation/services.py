@@ -12,9 +12,9 @@ from django.utils import timezone
 import gauntlet
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.competitions.models import Task
+from gauntlet.competitions.models import Takes, Task
 from gauntlet.evaluation.claims import GOING_ON, drop_jobs_on_commit
-from gauntlet.evaluation.collecting import create_episodes, create_first_job
+from gauntlet.evaluation.collecting import create_episodes, create_first_job, create_score_job
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.states import EvaluationState
 from gauntlet.evaluation.transitions import move_evaluation
@@ -42,7 +42,8 @@ def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluat
         episodes_total=task.scenarios.count() * submission.phase.trials,
         record=_record(submission, task),
     )
-    create_episodes(evaluation, trials=submission.phase.trials)
+    if task.takes == Takes.AGENTS:
+        create_episodes(evaluation, trials=submission.phase.trials)
     record_event(
         evaluation,
         "evaluation.queued",
@@ -50,7 +51,10 @@ def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluat
         after=EvaluationState.QUEUED,
         data={"submission": str(submission.pk)},
     )
-    create_first_job(evaluation)
+    if task.takes == Takes.AGENTS:
+        create_first_job(evaluation)
+    else:
+        create_score_job(evaluation)
     return evaluation
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gauntlet.competitions.models import Task
+from gauntlet.competitions.models import Takes, Task
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
 from gauntlet.storage import models as storage
+from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import (
     AgentSpec,
     Artifact,
@@ -87,21 +88,26 @@ def _episode(episode: Episode) -> EpisodeSpec:
 def _score_spec(job: Job) -> ScoreSpec:
     evaluation = job.evaluation
     task = evaluation.task
-    if task.reference_data is None:
-        raise ValueError(f"task {task.pk} has no reference data")
     episodes = evaluation.episodes.select_related("scenario", "trajectory").order_by("position")
     return ScoreSpec(
         programs=[
             ScoringProgramSpec(key=program.key, program=artifact(program.program))
             for program in task.scoring_programs.select_related("program")
         ],
-        reference=artifact(task.reference_data),
+        reference=artifact(task.reference_data) if task.reference_data else None,
+        results=_results(evaluation.submission) if task.takes == Takes.RESULTS else None,
         episodes=[_scored_episode(episode) for episode in episodes],
         image=task.scorer_image,
         limits=SandboxLimits(
             seconds=evaluation.submission.phase.execution_time_limit, memory=4 << 30, cpus=2.0, processes=256
         ),
     )
+
+
+def _results(submission: Submission) -> Artifact:
+    if submission.agent_bundle is None:
+        raise ValueError(f"submission {submission.pk} was accepted without its results")
+    return artifact(submission.agent_bundle)
 
 
 def _scored_episode(episode: Episode) -> ScoredEpisode:

@@ -36,7 +36,8 @@ EVALUATION: Final = StateMachine(
     "evaluation",
     {
         _S.WAITING: frozenset({_S.QUEUED, _S.CANCELLED}),
-        _S.QUEUED: frozenset({_S.RUNNING, _S.FAILED, _S.CANCELLED}),
+        # Results that were submitted are not run: their scoring is the first that a worker does.
+        _S.QUEUED: frozenset({_S.RUNNING, _S.SCORING, _S.FAILED, _S.CANCELLED}),
         _S.RUNNING: frozenset({_S.SCORING, _S.FAILED, _S.CANCELLED}),
         _S.SCORING: frozenset({_S.FINISHED, _S.FAILED, _S.CANCELLED}),
         _S.FINISHED: frozenset(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celery import shared_task
+from celery import current_app, shared_task
 
 from gauntlet.celery import SWEEP_TASK, WORK_TASK
 from gauntlet.evaluation import claims
@@ -12,8 +12,8 @@ from gauntlet.submissions.checks import reclaim_stuck_checks
 
 @shared_task(name=WORK_TASK)
 def work() -> None:
-    """Check submissions and run jobs until none is left."""
-    work_until_empty()
+    """Check submissions and run jobs of the queues that this worker listens to, until none is left."""
+    work_until_empty(tuple(sorted(current_app.amqp.queues.consume_from)))
 
 
 @shared_task(name=SWEEP_TASK)

@@ -67,13 +67,16 @@ class _Entry:
         return "/".join(self.parts)
 
 
-def unpack(archive: BinaryIO, into: Path, *, limits: ArchiveLimits | None = None) -> Unpacked:
+def unpack(
+    archive: BinaryIO, into: Path, *, limits: ArchiveLimits | None = None, keep_top_folder: bool = False
+) -> Unpacked:
     """Unpack a zip into the new folder ``into``; on a refusal the folder is not there.
 
     Args:
         archive: seekable.
         into: must not exist; its parent must.
         limits: the installation's where None.
+        keep_top_folder: whether one folder around everything is part of what was sent.
 
     Raises:
         ArchiveRefused: naming every entry that is at fault, as far as that was seen before anything was written.
@@ -84,7 +87,7 @@ def unpack(archive: BinaryIO, into: Path, *, limits: ArchiveLimits | None = None
     try:
         with zipfile.ZipFile(archive) as opened:
             entries = _checked_entries(opened, size=_size(archive), limits=limits)
-            top, entries = _without_top_folder(entries)
+            top, entries = ("", entries) if keep_top_folder else _without_top_folder(entries)
             written = _extract(opened, entries, into=into, limits=limits)
         return Unpacked(files=sum(not e.is_folder for e in entries), bytes=written, top_folder=top)
     except BaseException as error:

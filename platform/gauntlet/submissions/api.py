@@ -124,7 +124,7 @@ class SubmissionsOfPhaseView(APIView):
 
     @extend_schema(request={"multipart/form-data": SubmissionRequest}, responses={201: SubmissionAnswer})
     def post(self, request: Request, slug: str, index: int) -> Response:
-        """Upload an agent bundle: a zip in the part `bundle`, and perhaps a `name`.
+        """Upload an agent bundle, or results where the phase takes them: a zip in the part `bundle`, maybe a `name`.
 
         What can be refused without the file is refused before it is read.
         """

@@ -23,19 +23,21 @@ from django.utils import timezone
 
 from gauntlet.celery import ring
 from gauntlet.competitions.bundle.findings import Finding, Findings, Place
+from gauntlet.competitions.models import Takes
 from gauntlet.storage.archives import unpack
 from gauntlet.storage.errors import ArchiveRefused
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact, store_folder
 from gauntlet.submissions.agent_file import read_agent
-from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.check_watch import watched
+from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.result_file import read_results
 from gauntlet.submissions.states import SubmissionState
 from gauntlet.submissions.work_folders import remove_left_behind, work_folder
+from gauntlet_runtime.jobs import LeaseLost
 from gauntlet_scoring.failures import FailureCode, Owner
 
-from gauntlet_runtime.jobs import LeaseLost
 if TYPE_CHECKING:
     from gauntlet_runtime.sandbox.interface import Sandbox
 
@@ -76,10 +78,10 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
                 with watched(submission) as unwanted:
                     outcome = _examine(submission, sandbox, unwanted)
                 _conclude(submission, outcome, on_accept=on_accept)
-            except Exception:
-                log.exception("check.failed", attempt=submission.check_attempts)
             except LeaseLost:
                 log.info("check.unwanted", attempt=submission.check_attempts)
+            except Exception:
+                log.exception("check.failed", attempt=submission.check_attempts)
                 put_back(submission, reason="The platform failed while it checked the bundle.")
     return True
 
@@ -192,8 +194,9 @@ def _conclude(submission: Submission, outcome: Outcome, *, on_accept: Callable[[
 
 
 def _name(submission: Submission, agent: Mapping[str, Any]) -> str:
-    """The name that the participant gave, or else the agent's own."""
-    return agent["name"] if submission.name == PurePosixPath(submission.file_name).stem[:200] else submission.name
+    """The name that the participant gave, or else the agent's own, which results have not."""
+    given = submission.name != PurePosixPath(submission.file_name).stem[:200]
+    return submission.name if given or not agent else agent["name"]
 
 
 def _reject(held: Submission, outcome: Outcome) -> None:
@@ -222,6 +225,9 @@ def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event
     findings = Findings()
     with work_folder() as work:
         folder = work / "bundle"
+        if submission.phase.takes == Takes.RESULTS:
+            kept = read_results(submission.bundle, folder, file_name=submission.file_name, findings=findings)
+            return _refused(findings) if kept is None else Outcome(findings=findings.sorted, bundle=kept)
         try:
             with open_artifact(submission.bundle) as archive:
                 unpack(archive, folder)
@@ -255,13 +261,13 @@ def _with_packages(
     findings: Findings,
     sandbox: Sandbox,
     images: list[str],
+    unwanted: threading.Event,
 ) -> Outcome:
     """Install the bundle's own packages where it has any, and keep what a worker needs."""
     from gauntlet_runtime import packages
     from gauntlet_runtime.sandbox.processes import this_process
 
     installed = None
-    unwanted: threading.Event,
     if packages.wants_packages(folder):
         made = packages.install_packages(
             folder,
@@ -270,13 +276,13 @@ def _with_packages(
             image=images[0],
             owner=this_process(),
             label=f"check-{submission.pk}",
+            cancelled=unwanted,
         )
         if isinstance(made, packages.PackagesRefused):
             findings.error(Place(packages.REQUIREMENTS), made.failure.message)
             return Outcome(
                 findings=findings.sorted,
                 failure=made.failure.code,
-            cancelled=unwanted,
                 message=made.failure.message,
                 log=_storable(made.log),
             )

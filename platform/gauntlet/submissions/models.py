@@ -27,7 +27,7 @@ class Source(models.TextChoices):
 
 
 class Submission(models.Model):
-    """An agent bundle that a participant uploaded to a phase."""
+    """An agent bundle, or the results, that a participant uploaded to a phase."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
@@ -44,7 +44,7 @@ class Submission(models.Model):
         null=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="the bundle without a nested top folder",
+        help_text="the bundle without a nested top folder, or the results",
     )
     packages = models.ForeignKey(
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="its requirements, installed"

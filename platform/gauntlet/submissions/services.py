@@ -83,7 +83,7 @@ def receive(
             after=SubmissionState.RECEIVED,
             data={"bundle": bundle.digest, "size": bundle.size, "source": source},
         )
-        ring()
+        ring(phase.queue)
     return submission
 
 
@@ -97,7 +97,7 @@ def check_size(size: int) -> None:
     if size > most:
         raise UploadTooLarge(f"The file has {size:,} bytes; at most {most:,} are taken. Leave out what is not needed.")
     if size == 0:
-        raise UploadUnusable("The file is empty. Send the zip of your agent's folder.")
+        raise UploadUnusable("The file is empty. Send the zip of your agent's folder, or of your results.")
 
 
 def check_allowance(phase: Phase, participant: User, *, now: datetime | None = None) -> None:

@@ -11,13 +11,13 @@ from gauntlet.competitions.models import Phase
 
 
 class SubmitForm(forms.Form):
-    """An agent bundle for one of the phases that are open."""
+    """An agent bundle, or results, for one of the phases that are open."""
 
     phase = forms.TypedChoiceField(label="Phase", coerce=int)
     bundle = forms.FileField(
-        label="Agent bundle",
+        label="File",
         widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
-        error_messages={"required": "Choose the .zip file of your agent.", "empty": "This file is empty."},
+        error_messages={"required": "Choose the .zip file that you want to submit.", "empty": "This file is empty."},
     )
     name = forms.CharField(label="Name", max_length=200, required=False)
 

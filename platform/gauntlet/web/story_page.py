@@ -108,7 +108,9 @@ def said(story: SubmissionStory) -> str:
         "running": f"The agent is running: {current.episodes_done} of {current.episodes_total} episodes are done."
         if current
         else "The agent is running.",
-        "scoring": "All episodes are over; they are being scored.",
+        "scoring": "All episodes are over; they are being scored."
+        if current and current.episodes_total
+        else "The results are being scored.",
         "finished": _finished(story),
         "failed": "It failed; the cause stands above.",
         "cancelled": "It was cancelled; nothing more will happen to it.",
@@ -129,6 +131,8 @@ def _queued(evaluation: EvaluationStory | None) -> str:
 def _finished(story: SubmissionStory) -> str:
     seconds = sum(one.agent_seconds for one in story.evaluations)
     scored = sum(one.scorer_seconds for one in story.evaluations)
+    if not any(one.episodes_total for one in story.evaluations):
+        return f"It is scored. The scorers ran for {duration(scored)}."
     return f"It is scored. The agent ran for {duration(seconds)}, the scorers for {duration(scored)}."
 
 

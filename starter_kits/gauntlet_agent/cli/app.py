@@ -110,22 +110,24 @@ def competitions(server: Server = None, json: Json = False) -> None:
 
 @app.command()
 def submit(
-    path: Annotated[Path, typer.Argument(help="The agent's folder (with agent.yaml), or a zip of it.")],
+    path: Annotated[Path, typer.Argument(help="The agent's folder (with agent.yaml), or a zip; of results too.")],
     competition: Annotated[str, typer.Option("--competition", "-c", help="The competition's short name.")],
     phase: Phase = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call it; agent.yaml's by default.")] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Follow it to the end; exit 1 if it failed.")] = False,
     server: Server = None,
 ) -> None:
-    """Check an agent, pack it (without what .gauntletignore names) and upload it."""
+    """Check an agent, or take results where the phase does, pack it (not what .gauntletignore names) and upload it."""
     from gauntlet_agent.cli import submit as steps
     from gauntlet_agent.cli.follow import conclude, follow
 
-    manifest = steps.checked(path)
+    manifest = steps.checked(path) if steps.may_be_agent(path) else None
     with _platform(server) as api:
         chosen = steps.choose_phase(api.competition(competition), phase)
+        steps.check_fits(path, chosen, manifest)
         steps.announce_attempts(chosen)
-        made = steps.upload(api, competition, chosen, path=path, name=name or manifest.name or None)
+        own_name = manifest.name if manifest else ""
+        made = steps.upload(api, competition, chosen, path=path, name=name or own_name or None)
         typer.echo(api.page_of(made))
         if wait:
             conclude(follow(api, str(made["id"])))

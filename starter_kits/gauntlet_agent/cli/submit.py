@@ -4,16 +4,54 @@ from __future__ import annotations
 
 import os
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from gauntlet_agent.bundle import Finding, Manifest, check_folder, check_zip, pack
+from gauntlet_agent.bundle import (
+    MANIFEST,
+    Finding,
+    Manifest,
+    bundle_files,
+    check_folder,
+    check_zip,
+    holds_manifest,
+    pack,
+)
 from gauntlet_agent.cli.failure import CommandFailed, Exit
 from gauntlet_agent.cli.output import clean, console, moment, size
 from gauntlet_agent.cli.platform_api import PlatformApi
 from gauntlet_agent.errors import GauntletError
+
+
+def may_be_agent(path: Path) -> bool:
+    """Whether ``path`` describes an agent, or is nothing at all; anything else may be results."""
+    if not path.exists():
+        return True
+    return (path / MANIFEST).is_file() if path.is_dir() else holds_manifest(path)
+
+
+def check_fits(path: Path, phase: Mapping[str, Any], manifest: Manifest | None) -> None:
+    """Check that ``path`` is what the phase takes: an agent, whose manifest was read, or results.
+
+    Raises:
+        CommandFailed: it takes the other kind, or there is nothing to score.
+    """
+    name = clean(phase.get("name", ""))
+    if phase.get("takes") != "results":
+        if manifest is None:
+            checked(path)
+        return
+    if manifest is not None:
+        message = f"{path} is an agent, and the phase {name} takes results: a zip of files that are scored as they are."
+        raise CommandFailed(message, hints=(f"Leave out {MANIFEST} if these are your results.",), code=Exit.USAGE)
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise CommandFailed(f"{path} is no zip archive; put your result files into one, or name their folder.")
+    if path.is_dir() and next(bundle_files(path), None) is None:
+        raise CommandFailed(f"{path} holds no file to submit.")
+    console(stderr=True).print(f"The phase {name} takes results: they are scored as they are, nothing is run.")
 
 
 def checked(path: Path) -> Manifest:

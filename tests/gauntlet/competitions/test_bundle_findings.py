@@ -362,8 +362,8 @@ def test_a_manifest_that_cannot_be_read(content: bytes, words: str, bundle: Any,
 def test_a_bomb_of_aliases_is_not_expanded(bundle: Any, findings_of: Check) -> None:
     lines = ["fact_sheet: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
-    bundle.write("competition.yaml", "\n".join([*lines, "queue: *a11", "version: 2"]))
-    (found,) = [f for f in findings_of(bundle) if f.field == "queue" and f.level == "error"]
+    bundle.write("competition.yaml", "\n".join([*lines, "fact_sheet: *a11", "version: 2"]))
+    (found,) = [f for f in findings_of(bundle) if f.field == "fact_sheet" and f.level == "error"]
     assert "too large" in found.message
 
 

@@ -41,14 +41,14 @@ def test_a_zip_is_sent_as_it_is(gauntlet: Any, as_ada: Any, agent: Path, tmp_pat
     assert (upload["content"], upload["name"]) == (path.read_bytes(), "second try")
 
 
-def test_a_folder_without_a_manifest_is_refused_before_anything_is_sent(
+def test_a_folder_without_a_manifest_is_refused_by_a_phase_that_takes_agents_before_it_is_sent(
     gauntlet: Any, as_ada: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     done = _submit(gauntlet, tmp_path / "empty")
     assert done.exit_code == 1
     assert "agent.yaml: There is no agent.yaml in" in done.stderr
-    assert as_ada.requests == []
+    assert as_ada.uploads == []
 
 
 def test_a_mistake_in_the_manifest_is_named_with_its_line_before_anything_is_sent(

@@ -23,7 +23,6 @@ from gauntlet.competitions.bundle.tasks import read_tasks
 _NO_EFFECT: Final = "is kept and has no effect in this version."
 _KEPT: Final = {
     "docker_image": "is kept; a task's `sandbox_image` and `scorer_image` say what its programs run in.",
-    "queue": _NO_EFFECT,
     "fact_sheet": _NO_EFFECT,
     "competition_type": _NO_EFFECT,
     "enable_detailed_results": "is kept; a phase's `visibility` decides who sees detailed results.",

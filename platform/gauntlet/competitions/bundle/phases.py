@@ -8,18 +8,20 @@ from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
+
 from gauntlet.competitions.bundle.document import Section
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place
 from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
-from gauntlet.competitions.models import Visibility
+from gauntlet.competitions.models import Takes, Visibility
 
 _MOST_TRIALS: Final = 100
 _KEPT: Final = {
     "llm": "is kept; metered models have no effect in this version.",
     "auto_migrate_to_this_phase": "is kept; submissions are not carried from phase to phase in this version.",
     "hide_prediction_output": "is kept; `visibility` decides what participants see.",
-    "accepts_only_result_submissions": "is kept and has no effect, as on Codabench.",
+    "accepts_only_result_submissions": "is kept and has no effect, as on Codabench: the phase's tasks decide.",
 }
 
 
@@ -27,6 +29,7 @@ def read_phases(
     root: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int]
 ) -> tuple[list[PhasePlan], dict[str, object]]:
     """The phases in the order of their indexes, and what is kept of them."""
+    queue = read_queue(root, default="default")
     found: list[tuple[int, PhasePlan, Place]] = []
     kept: dict[str, object] = {}
     sections = root.sections("phases")
@@ -34,7 +37,7 @@ def read_phases(
         root.findings.error(root.where("phases"), "must list at least one phase.")
     for number, section in enumerate(sections):
         index = section.integer("index", default=number, most=32767)
-        phase, extras = _phase(section, files, zone=zone, tasks=tasks, indexes=indexes)
+        phase, extras = _phase(section, files, zone=zone, tasks=tasks, indexes=indexes, queue=queue)
         if phase:
             found.append((index, phase, section.where("start")))
         if extras:
@@ -56,7 +59,7 @@ def _check_order(root: Section, found: Sequence[tuple[int, PhasePlan, Place]]) -
 
 
 def _phase(
-    section: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int]
+    section: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int], queue: str
 ) -> tuple[PhasePlan | None, dict[str, object]]:
     start = section.moment("start", zone, required=True)
     end = section.moment("end", zone)
@@ -74,6 +77,8 @@ def _phase(
         start=start or datetime.min.replace(tzinfo=zone),
         end=end,
         tasks=wanted,
+        takes=_takes(section, [task for task in tasks if task.index in wanted]),
+        queue=read_queue(section, default=queue),
         max_submissions_per_day=_limit(section, "max_submissions_per_day", default=5),
         max_submissions=_limit(section, "max_submissions", default=100),
         max_failed_starts_per_day=_limit(section, "max_failed_starts_per_day", default=10),
@@ -111,6 +116,31 @@ def _tasks(section: Section, indexes: set[int]) -> list[int]:
     if not wanted:
         section.findings.error(section.where("tasks"), "must name at least one task.", allowed=sorted(indexes))
     return wanted
+
+
+def _takes(section: Section, tasks: Sequence[TaskPlan]) -> Takes:
+    """What participants submit: one file for all of the phase's tasks."""
+    wanted = {task.takes for task in tasks}
+    if len(wanted) > 1:
+        message = "names tasks that run agents (with an environment) and tasks that score results (without one)."
+        section.findings.error(section.where("tasks"), f"{message} Make two phases of them.")
+    return min(wanted, default=Takes.AGENTS)
+
+
+def read_queue(section: Section, *, default: str) -> str:
+    """The queue in which jobs wait; one that the operator does not have is told, and nothing waits in it.
+
+    A bundle of Codabench names the queue of another installation, and is to run here all the same.
+    """
+    value = section.get("queue")
+    if value is None:
+        return default
+    name = value.scalar or ""
+    if name in settings.QUEUES:
+        return name
+    message = f"this installation has no queue {name[:64]!r}; submissions wait in the queue '{default}'."
+    section.findings.warning(value.place, message, allowed=settings.QUEUES)
+    return default
 
 
 def _visibility(section: Section, *, hidden: bool) -> Visibility:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gauntlet.competitions.models import Sorting, SubmissionRule, Visibility
+from gauntlet.competitions.models import Sorting, SubmissionRule, Takes, Visibility
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +47,20 @@ class TaskPlan:
     index: int
     name: str
     description: str
-    environment: Path
+    environment: Path | None  # None: participants submit results
     environment_command: list[str]
     input_data: Path | None
-    reference_data: Path
+    reference_data: Path | None  # None only where results are submitted
     scenarios: list[ScenarioPlan]
     programs: list[ProgramPlan]
     sandbox_image: str
     scorer_image: str
     limits: dict[str, float]
+
+    @property
+    def takes(self) -> Takes:
+        """What participants submit to it."""
+        return Takes.RESULTS if self.environment is None else Takes.AGENTS
 
     @property
     def hidden(self) -> bool:
@@ -72,6 +77,8 @@ class PhasePlan:
     start: datetime
     end: datetime | None
     tasks: list[int]
+    takes: Takes
+    queue: str
     max_submissions_per_day: int | None
     max_submissions: int | None
     max_failed_starts_per_day: int | None

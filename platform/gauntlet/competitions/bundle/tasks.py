@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from gauntlet.competitions.bundle.document import Section, Value, storable
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place, suggestion
-from gauntlet.competitions.bundle.plan import ProgramPlan, TaskPlan
+from gauntlet.competitions.bundle.plan import ProgramPlan, ScenarioPlan, TaskPlan
 from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
 from gauntlet.competitions.models import Sorting
 from gauntlet_scoring.program_metadata import METADATA_FILES, ProgramMetadataError, read_program_metadata
@@ -27,8 +27,10 @@ _VERSIONED: Final = re.compile(r"([\w.-]+?)\s*(?:==|@|\s)\s*(\d[\w.]*)", re.ASCI
 _KEPT: Final = {
     "judge": "is kept; judging by a language model has no effect in this version.",
     "ingestion_program": "is kept and not run: this task has an environment.",
-    "ingestion_only_during_scoring": "is kept and has no effect: this task has an environment.",
+    "ingestion_only_during_scoring": "is kept and has no effect: no ingestion program is run.",
 }
+# Of a task that takes agents only: with one of these, the environment was forgotten.
+_OF_AGENTS: Final = ("scenarios", "sandbox_image")
 
 
 def read_tasks(root: Section, files: BundleFiles) -> tuple[list[TaskPlan], set[int], dict[str, object]]:
@@ -64,20 +66,17 @@ def _task(section: Section, files: BundleFiles, *, index: int) -> tuple[TaskPlan
     sandbox_image = section.text("sandbox_image", default="gauntlet/agent", longest=128)
     scorer_image = section.text("scorer_image", default="gauntlet/scorer", longest=128)
     limits = _limits(section)
-    environment, command = _environment(section, files)
+    takes_results = _takes_results(section)
+    environment, command = (None, list[str]()) if takes_results else _environment(section, files)
     input_data = files.folder(section, "input_data")
-    scenarios_value = section.needed("scenarios")
-    scenarios_path = files.file(scenarios_value) if scenarios_value else None
-    scenarios = (
-        read_scenarios(scenarios_path, file=files.relative(scenarios_path), findings=findings) if scenarios_path else []
-    )
-    reference = files.folder(section, "reference_data", required=True)
-    if reference and len(findings.errors) == before:
+    scenarios = [] if takes_results else _scenarios(section, files)
+    reference = files.folder(section, "reference_data", required=not takes_results)
+    if reference and scenarios and len(findings.errors) == before:
         file = files.relative(reference / GROUND_TRUTH)
         check_ground_truth(reference, scenarios, file=file, findings=findings)
     programs = _programs(section, files)
     extras = section.kept(_KEPT)
-    if len(findings.errors) > before or environment is None or reference is None:
+    if len(findings.errors) > before:
         return None, extras
     task = TaskPlan(
         index=index,
@@ -96,11 +95,25 @@ def _task(section: Section, files: BundleFiles, *, index: int) -> tuple[TaskPlan
     return task, extras
 
 
+def _takes_results(section: Section) -> bool:
+    """Whether participants submit results, which are scored as they are: Codabench's task without ingestion."""
+    return all(section.get(key) is None for key in ("environment", "ingestion_program", *_OF_AGENTS))
+
+
+def _scenarios(section: Section, files: BundleFiles) -> list[ScenarioPlan]:
+    value = section.needed("scenarios")
+    path = files.file(value) if value else None
+    return read_scenarios(path, file=files.relative(path), findings=section.findings) if path else []
+
+
 def _environment(section: Section, files: BundleFiles) -> tuple[Path | None, list[str]]:
     """The environment's folder, and the command from its metadata."""
     value = section.get("environment")
     if value is None:
-        message = "is missing: this version runs tasks whose agents meet an environment (a folder of an MCP program)."
+        message = (
+            "is missing: this version runs agents against an environment (a folder of an MCP program), and scores "
+            "results as they are where a task has neither scenarios nor an ingestion program; it runs no ingestion."
+        )
         section.findings.error(section.where("environment"), message)
         return None, []
     folder = files.folder_of(value)

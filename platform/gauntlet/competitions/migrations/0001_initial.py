@@ -216,7 +216,11 @@ class Migration(migrations.Migration):
                 (
                     "environment",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="storage.artifact"
+                        help_text="null: the task takes results",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="storage.artifact",
                     ),
                 ),
                 (
@@ -326,6 +330,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("tasks", models.ManyToManyField(related_name="phases", to="competitions.task")),
+                (
+                    "takes",
+                    models.CharField(
+                        choices=[
+                            ("agents", "Agents, which are run against the scenarios"),
+                            ("results", "Results, a zip of files that is scored as it is"),
+                        ],
+                        default="agents",
+                        help_text="all its tasks do",
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "queue",
+                    models.CharField(default="default", help_text="in which its jobs wait for a worker", max_length=64),
+                ),
             ],
             options={
                 "ordering": ["index"],
@@ -413,6 +433,12 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="phase",
             constraint=models.CheckConstraint(condition=models.Q(("trials__gte", 1)), name="phase_trials"),
+        ),
+        migrations.AddConstraint(
+            model_name="phase",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("takes__in", ["agents", "results"])), name="phase_takes"
+            ),
         ),
         migrations.AddConstraint(
             model_name="taskscoringprogram",

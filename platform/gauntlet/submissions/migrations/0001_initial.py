@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
                 (
                     "agent_bundle",
                     models.ForeignKey(
-                        help_text="the bundle without a nested top folder",
+                        help_text="the bundle without a nested top folder, or the results",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from gauntlet.api_errors import DomainError
-from gauntlet.competitions.models import Phase
+from gauntlet.competitions.models import Phase, Takes
 from gauntlet.evaluation.selectors import submission_list
 from gauntlet.submissions.models import Source
 from gauntlet.submissions.quotas import allowances
@@ -59,7 +60,15 @@ def _by_script(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == "application/json"
 
 
+def _wanted(takes: Set[str]) -> str:
+    """What the open phases take, for the hint at the field."""
+    if takes == {Takes.RESULTS}:
+        return "A .zip of your result files"
+    return "A .zip with agent.yaml at its top" + (", or of your result files" if Takes.RESULTS in takes else "")
+
+
 def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phases: list[Phase]) -> dict[str, Any]:
+    takes = {phase.takes for phase in phases}
     coming = [line.phase for line in page.phases if line.state == "future"]
     context = page.context(
         "submit",
@@ -67,7 +76,8 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         open_phases=phases,
         next_phase=coming[0] if coming else None,
         last_phase=page.phases[-1].phase if page.phases else None,
-        bundle_hint=f"A .zip with agent.yaml at its top, at most {size(settings.MAX_BUNDLE_BYTES)}.",
+        bundle_hint=f"{_wanted(takes)}, at most {size(settings.MAX_BUNDLE_BYTES)}.",
+        takes=takes,
         **limits(),
     )
     if page.participation == "approved":

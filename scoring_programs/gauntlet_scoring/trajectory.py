@@ -106,14 +106,33 @@ class ToolResultEvent(_Event):
 
 
 class ModelCallEvent(_Event):
-    """A call to the metered model endpoint."""
+    """A call to the metered model endpoint, written before the provider is asked."""
 
     kind: Literal["model_call"] = "model_call"
+    call: str = Field(description="id of the call within the episode; its result carries the same")
     model: str
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
-    cost: str = Field(default="0", description="decimal, in the currency of the settings")
+    endpoint: Literal["chat/completions", "embeddings"]
+    request: Any | None = Field(default=None, description="as the agent sent it")
+    blob: str | None = Field(default=None, description="sha256 of a request kept beside the file; then it is null")
+    overlaps: bool = Field(default=False, description="another call of this episode was open at the time")
+
+
+class ModelResultEvent(_Event):
+    """How a model call ended, written before the agent is told."""
+
+    kind: Literal["model_result"] = "model_result"
+    call: str
+    model: str
+    status: int = Field(description="the HTTP status that the agent is answered with")
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    estimated: bool = Field(default=False, description="the provider's usage could not be believed: the bound counts")
+    cost: str = Field(default="0", description="decimal, in the currency of the prices")
+    cached: bool = Field(default=False, description="an earlier answer to the same request: it cost nothing")
+    tries: int = Field(default=1, ge=0, description="how often the provider was asked")
     seconds: float = Field(ge=0)
+    response: Any | None = Field(default=None, description="what the model said; of a stream, a list of its parts")
+    blob: str | None = Field(default=None, description="sha256 of a response kept beside the file; then it is null")
 
 
 class AnswerEvent(_Event):
@@ -143,6 +162,7 @@ Event = Annotated[
     | ToolCallEvent
     | ToolResultEvent
     | ModelCallEvent
+    | ModelResultEvent
     | AnswerEvent
     | EndEvent,
     Field(discriminator="kind"),

@@ -74,10 +74,9 @@ def _line(event: record.Event, clock: str) -> EventLine:
         case record.ToolResultEvent():
             return _result(event, clock)
         case record.ModelCallEvent():
-            used = (
-                f"{event.model}: {event.prompt_tokens} tokens in, {event.completion_tokens} out, {event.seconds:.1f} s"
-            )
-            return EventLine(title="Model call", clock=clock, text=used)
+            return _model_call(event, clock)
+        case record.ModelResultEvent():
+            return _model_result(event, clock)
         case record.AnswerEvent():
             return EventLine(title="Answer", clock=clock, text=_answer(event), look="answer")
         case record.EndEvent():
@@ -114,6 +113,27 @@ def _result(event: record.ToolResultEvent, clock: str) -> EventLine:
         return EventLine(title=title, clock=clock, text=body, aside=aside, code=True)
     summary = f"{_name(event.tool)}: {len(body):,} characters"
     return EventLine(title=title, clock=clock, summary=summary, folded=_cut(body, _FOLDED_BYTES), aside=aside)
+
+
+def _model_call(event: record.ModelCallEvent, clock: str) -> EventLine:
+    request = f"kept beside the record as {event.blob}" if event.blob else _pretty(event.request)
+    aside = "while another call was open" if event.overlaps else ""
+    summary = f"{_name(event.model)}: a request of {len(request):,} characters"
+    return EventLine(title="Model call", clock=clock, summary=summary, folded=_cut(request, _FOLDED_BYTES), aside=aside)
+
+
+def _model_result(event: record.ModelResultEvent, clock: str) -> EventLine:
+    said = f"kept beside the record as {event.blob}" if event.blob else _pretty(event.response)
+    used = f"{event.prompt_tokens:,} tokens in, {event.completion_tokens:,} out, cost {event.cost}"
+    parts = [f"after {event.seconds:.1f} s", "from the cache" if event.cached else "", "estimated" * event.estimated]
+    title = "Model answer" if event.status == 200 else f"Model error {event.status}"
+    return EventLine(
+        title=title,
+        clock=clock,
+        summary=f"{_name(event.model)}: {used}",
+        folded=_cut(said, _FOLDED_BYTES),
+        aside=", ".join(part for part in parts if part),
+    )
 
 
 def _answer(event: record.AnswerEvent) -> str:

@@ -11,7 +11,7 @@ import shutil
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pydantic_core
 
@@ -22,6 +22,8 @@ from gauntlet_scoring.trajectory import (
     EndEvent,
     Event,
     MessageEvent,
+    ModelCallEvent,
+    ModelResultEvent,
     NoteEvent,
     Outcome,
     PlanEvent,
@@ -32,6 +34,7 @@ from gauntlet_scoring.trajectory import (
 )
 
 BLOB_BYTES: Final = 64 << 10  # a tool result whose JSON is larger stands beside the trajectory
+ModelEndpoint = Literal["chat/completions", "embeddings"]
 _CHUNK: Final = 1 << 20
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can hold: the same record gives the same bytes
 
@@ -44,6 +47,7 @@ class Recorder:
         self.folder = folder
         self.turns = 0
         self.calls = 0
+        self.model_calls = 0
         self.closed = False
         self._episode = episode
         self._seq = 0
@@ -120,6 +124,45 @@ class Recorder:
                 blob=blob,
             )
         )
+
+    def model_call(self, *, model: str, endpoint: ModelEndpoint, request: dict[str, Any], overlaps: bool) -> str:
+        """A model call that is about to be made; no action of the agent's. Returns the call's id."""
+        call = f"m{self.model_calls}"
+        kept, blob = self._beside(request)
+        self._write(
+            ModelCallEvent(
+                **self._common(),
+                call=call,
+                model=model,
+                endpoint=endpoint,
+                request=kept,
+                blob=blob,
+                overlaps=overlaps,
+            )
+        )
+        self.model_calls += 1
+        return call
+
+    def model_result(self, call: str, *, model: str, status: int, seconds: float, response: Any, **used: Any) -> None:
+        """How a model call ended, before the agent is told; ``used`` are the fields of a ModelResultEvent's usage."""
+        kept, blob = self._beside(response)
+        self._write(
+            ModelResultEvent(
+                **self._common(),
+                call=call,
+                model=model,
+                status=status,
+                seconds=round(seconds, 6),
+                response=kept,
+                blob=blob,
+                **used,
+            )
+        )
+
+    def _beside(self, value: Any) -> tuple[Any, str | None]:
+        """A value as it stands in the record: itself, or where it is large nothing and the name of its blob."""
+        packed = pydantic_core.to_json(value)
+        return (None, self._keep(packed)) if len(packed) > BLOB_BYTES else (value, None)
 
     def _keep(self, packed: bytes) -> str:
         digest = hashlib.sha256(packed).hexdigest()

@@ -23,6 +23,9 @@ def store_trajectory(*, episode: str, scenario: str, text: str, began: datetime)
     tools = ["list_equipment", "get_work_orders", "get_events"]
     call, result, window = "get_work_orders", "tool_result", {"since": "2021-07-01", "until": "2021-12-31"}
     ok: dict[str, Any] = {"is_error": False, "text": None}
+    small, used = {"model": "small"}, {"prompt_tokens": 812, "completion_tokens": 64, "cost": "0.00016"}
+    asked = {**small, "messages": [{"role": "user", "content": "Which of these orders are preventive?"}]}
+    said = {"choices": [{"message": {"role": "assistant", "content": "All six of them."}, "finish_reason": "stop"}]}
     rows: list[dict[str, Any]] = [
         {"kind": "scenario", "scenario": scenario, "trial": 1, "seed": 11, "text": text, "tools": tools},
         {"kind": "plan", "steps": plan},
@@ -42,7 +45,8 @@ def store_trajectory(*, episode: str, scenario: str, text: str, began: datetime)
         {"kind": result, "call": "c3", "tool": call, "seconds": 0.007, **ok, "structured": orders},
         {"kind": "message", "role": "agent", "text": "Do you count inspections as preventive?"},
         {"kind": "message", "role": "user", "text": "Yes, if the record says so."},
-        {"kind": "model_call", "model": "small", "prompt_tokens": 812, "completion_tokens": 64, "seconds": 0.9},
+        {"kind": "model_call", "call": "m0", **small, "endpoint": "chat/completions", "request": asked},
+        {"kind": "model_result", "call": "m0", **small, "status": 200, **used, "seconds": 0.9, "response": said},
         {
             "kind": "answer",
             "text": "Six work orders of chiller 6 were preventive between July and December 2021.",

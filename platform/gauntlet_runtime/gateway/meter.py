@@ -1,0 +1,155 @@
+"""What one episode uses of language models: its own budget, calls under way, and the bound of a call not yet made."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, deque
+from decimal import Decimal
+from typing import Any, Final, TypeGuard
+
+from gauntlet_runtime.gateway.errors import ApiError
+from gauntlet_runtime.metering import ModelBudget, ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage
+
+MEDIA_TOKENS: Final = 20_000  # for each picture, sound or file, which may be named by an address of a few bytes
+MESSAGE_TOKENS: Final = 16  # what a provider's template adds around each message
+MOST_CHOICES: Final = 128
+_MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
+_MINUTE: Final = 60.0
+
+
+class EpisodeMeter:
+    """Counts the tokens and the cost of one episode's model calls."""
+
+    def __init__(self, budget: ModelBudget | None) -> None:
+        self._budget = budget
+        self._held: dict[str, Reservation] = {}
+        self._tokens = 0
+        self._cost = Decimal(0)
+        self._asked: Counter[str] = Counter()
+        self.calls = 0
+
+    @property
+    def tokens(self) -> int:
+        """Used so far; a call under way counts with its maximum."""
+        return self._tokens + sum(held.tokens for held in self._held.values())
+
+    @property
+    def cost(self) -> Decimal:
+        """The same in the currency of the prices."""
+        return self._cost + sum((held.cost for held in self._held.values()), Decimal(0))
+
+    def hold(self, reservation: Reservation) -> Refusal | None:
+        """Hold a call's maximum against the episode's budget, or say why it does not fit."""
+        budget = self._budget or ModelBudget()
+        if budget.tokens is not None and self.tokens + reservation.tokens > budget.tokens:
+            return Refusal(shortage=Shortage.TOKENS, limit=str(budget.tokens), used=str(self.tokens))
+        if budget.cost is not None and self.cost + reservation.cost > budget.cost:
+            return Refusal(shortage=Shortage.COST, limit=money(budget.cost), used=money(self.cost))
+        self._held[reservation.id] = reservation
+        return None
+
+    def settle(self, settlement: Settlement) -> None:
+        """Count what a held call used."""
+        if self._held.pop(settlement.id, None) is not None:
+            self._tokens += settlement.tokens
+            self._cost += settlement.cost
+
+    def occurrence(self, request: str) -> int:
+        """How often this request has been made in this episode, with this time."""
+        self._asked[request] += 1
+        return self._asked[request]
+
+    def left(self) -> dict[str, Any]:
+        """What the budget still allows, as the agent is told it; nothing where there is no limit."""
+        left: dict[str, Any] = {}
+        if self._budget is not None and self._budget.tokens is not None:
+            left["tokens"] = max(0, self._budget.tokens - self.tokens)
+        if self._budget is not None and self._budget.cost is not None:
+            left["cost"] = money(max(Decimal(0), self._budget.cost - self.cost))
+        return left
+
+
+class Pace:
+    """The rate and the concurrency of this job's calls.
+
+    The evaluation's are kept by the platform; what one job alone exceeds does not have to travel there to be refused.
+    """
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._spec = spec
+        self._recent: deque[float] = deque()
+        self.under_way = 0
+
+    def admit(self) -> None:
+        """Count one more call.
+
+        Raises:
+            ApiError: 429, too many at once or in a minute.
+        """
+        if self.under_way >= self._spec.concurrency:
+            raise too_many_at_once(self._spec.concurrency)
+        most, now = self._spec.calls_per_minute, time.monotonic()
+        while self._recent and now - self._recent[0] >= _MINUTE:
+            self._recent.popleft()
+        if most is not None and len(self._recent) >= most:
+            raise too_many_in_a_minute(most, _MINUTE - (now - self._recent[0]))
+        self._recent.append(now)
+
+
+def too_many_at_once(most: int) -> ApiError:
+    """The refusal of a call beyond the concurrency."""
+    return ApiError(429, "rate_limit_exceeded", f"{most} model call(s) may be under way at once.", retry_after=1.0)
+
+
+def too_many_in_a_minute(most: int, seconds: float) -> ApiError:
+    """The refusal of a call beyond the rate."""
+    message = f"{most} model calls may be made in a minute."
+    return ApiError(429, "rate_limit_exceeded", message, retry_after=max(0.1, round(seconds, 1)))
+
+
+def money(amount: Decimal) -> str:
+    """An amount without an exponent and without zeros at its end."""
+    return f"{amount.normalize():f}" if amount else "0"
+
+
+def prompt_bound(request: dict[str, Any]) -> int:
+    """More tokens than a request can be for any model: a token stands for at least one byte of text."""
+    text = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
+    messages = request.get("messages")
+    around = MESSAGE_TOKENS * (1 + (len(messages) if isinstance(messages, list) else 0))
+    return len(text.encode("utf-8", "surrogatepass")) + around + MEDIA_TOKENS * _media(request)
+
+
+def _media(value: Any) -> int:
+    if isinstance(value, dict):
+        return (value.get("type") in _MEDIA) + sum(_media(part) for part in value.values())
+    if isinstance(value, list):
+        return sum(_media(part) for part in value)
+    return 0
+
+
+def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, bool]:
+    """What a provider says that a call used, within the bounds of its reservation; and whether that could be believed.
+
+    A usage that is missing, no number or beyond the bound counts as the bound: money may have been spent.
+    """
+    said = usage if isinstance(usage, dict) else {}
+    used_in, used_out = said.get("prompt_tokens"), said.get("completion_tokens", 0 if tokens_out == 0 else None)
+    if _is_count(used_in, tokens_in) and _is_count(used_out, tokens_out):
+        return used_in, used_out, True
+    return (
+        used_in if _is_count(used_in, tokens_in) else tokens_in,
+        used_out if _is_count(used_out, tokens_out) else tokens_out,
+        False,
+    )
+
+
+def _is_count(value: object, most: int) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def settled(reservation: Reservation, offer: ModelOffer, *, tokens_in: int, tokens_out: int, paid: bool) -> Settlement:
+    """A call that is over."""
+    cost = offer.cost(tokens_in=tokens_in, tokens_out=tokens_out)
+    return Settlement(id=reservation.id, tokens=tokens_in + tokens_out, cost=cost, paid=paid)

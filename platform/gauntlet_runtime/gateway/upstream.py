@@ -1,0 +1,186 @@
+"""A provider's side of a model call: asked until it answers or the patience is over, and read to the end.
+
+An answer is whole before anybody sees it, a streamed one too. So a connection that broke in the middle is tried again
+like any other fault of the provider, and an agent never meets half an answer that it would have to make sense of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import httpx
+import pydantic_core
+
+from gauntlet_runtime.metering import ModelAccess, ModelPatience
+
+ANSWER_BYTES: Final = 16 << 20
+CONNECT_SECONDS: Final = 10.0
+_THE_AGENTS: Final = frozenset({400, 413, 415, 422})  # the request itself was refused: told to whoever made it
+_PASSING: Final = frozenset({408, 409, 425, 429})  # may go by itself, as every 5xx may
+_DONE: Final = b"[DONE]"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a provider said: one JSON object, or the objects of a stream in their order."""
+
+    parts: list[dict[str, Any]]
+    tries: int = 1
+
+    @property
+    def usage(self) -> Any:
+        """What it says that the call used; of a stream the last word counts."""
+        return next((part["usage"] for part in reversed(self.parts) if part.get("usage") is not None), None)
+
+
+class RequestRefused(Exception):
+    """The provider does not take this request: the agent's affair, and nothing was used."""
+
+    def __init__(self, status: int, body: Any) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.body = body
+
+
+class ProviderFailed(Exception):
+    """The provider could not be had: never the agent's fault. The message names no address and no key."""
+
+    def __init__(self, reason: str, tries: int) -> None:
+        super().__init__(reason)
+        self.tries = tries
+
+
+class _TryAgain(Exception):
+    def __init__(self, reason: str, *, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class Upstream:
+    """One provider. Redirects are not followed and proxies of the host are not asked: the key goes to one address."""
+
+    def __init__(self, access: ModelAccess, patience: ModelPatience) -> None:
+        self._patience = patience
+        self._key = access.key.get_secret_value()
+        headers = {"content-type": "application/json"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        self._url = access.url.rstrip("/")
+        self._client = httpx.AsyncClient(
+            headers=headers,
+            timeout=httpx.Timeout(patience.call_seconds, connect=min(CONNECT_SECONDS, patience.call_seconds)),
+            limits=httpx.Limits(max_connections=None),
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Drop the connections."""
+        await self._client.aclose()
+
+    async def ask(self, endpoint: str, request: dict[str, Any], *, stream: bool) -> Answer:
+        """Send a request until there is an answer.
+
+        Raises:
+            RequestRefused
+            ProviderFailed: it was tried as often as the patience allows.
+        """
+        body = pydantic_core.to_json(request)
+        for number in range(1, self._patience.tries + 1):
+            try:
+                async with asyncio.timeout(self._patience.call_seconds):
+                    parts = await self._try(endpoint, body, stream=stream)
+                return Answer(parts=parts, tries=number)
+            except _TryAgain as error:
+                reason, after = str(error), error.after
+            except TimeoutError:
+                reason, after = f"it gave no answer within {self._patience.call_seconds:g} seconds", None
+            except httpx.HTTPError as error:
+                reason, after = f"the connection failed ({type(error).__name__})", None
+            except ProviderFailed as error:
+                raise ProviderFailed(str(error), number) from None
+            _log.info("a model provider failed at try %d: %s", number, reason)
+            if number < self._patience.tries:
+                await asyncio.sleep(self._pause(number, after))
+        raise ProviderFailed(reason, self._patience.tries)
+
+    def _pause(self, number: int, after: float | None) -> float:
+        """Longer after each try; at least what the provider asks for, as far as that is reasonable."""
+        backoff = self._patience.backoff_seconds * 2.0 ** (number - 1)
+        return min(max(backoff, after or 0.0), self._patience.longest_backoff_seconds)
+
+    async def _try(self, endpoint: str, body: bytes, *, stream: bool) -> list[dict[str, Any]]:
+        async with self._client.stream("POST", f"{self._url}/{endpoint}", content=body) as response:
+            content = self._without_key(await _whole(response))
+            status = response.status_code
+        if status == 200:
+            return _events(content) if stream else [_object(content)]
+        if status in _THE_AGENTS:
+            raise RequestRefused(status, _readable(content))
+        if status in _PASSING or status >= 500:
+            raise _TryAgain(f"it answered with status {status}", after=_retry_after(response))
+        raise ProviderFailed(f"it answered with status {status}", 0)
+
+    def _without_key(self, content: bytes) -> bytes:
+        """Some providers quote the key, or what they were sent, in what they say."""
+        return content.replace(self._key.encode(), b"***") if self._key else content
+
+
+async def _whole(response: httpx.Response) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > ANSWER_BYTES:
+            raise ProviderFailed(f"its answer is larger than {ANSWER_BYTES} bytes", 0)
+    return bytes(content)
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    try:
+        value = pydantic_core.from_json(content, allow_inf_nan=False)
+    except ValueError:
+        raise _TryAgain("its answer is not JSON") from None
+    if not isinstance(value, dict) or not isinstance(value.get("choices", value.get("data")), list):
+        raise _TryAgain("its answer is none")
+    return value
+
+
+def _events(content: bytes) -> list[dict[str, Any]]:
+    """The objects of a stream of server-sent events, which is whole only where it says so."""
+    parts: list[dict[str, Any]] = []
+    for event in content.replace(b"\r\n", b"\n").split(b"\n\n"):
+        data = b"\n".join(line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))
+        if data.strip() == _DONE:
+            if not parts:
+                raise _TryAgain("its stream is empty")
+            return parts
+        if data:
+            parts.append(_object(data))
+    raise _TryAgain("its stream broke off")
+
+
+def _readable(content: bytes) -> Any:
+    """The body of a refusal; what is no JSON is not handed on."""
+    try:
+        return pydantic_core.from_json(content, allow_inf_nan=False)
+    except ValueError:
+        return None
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """The header Retry-After in seconds: a number, or a date."""
+    value = response.headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (TypeError, ValueError):
+        return None

@@ -12,7 +12,7 @@ from typing import Final
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.gateway.messages import AgentStarting
 from gauntlet_runtime.gateway.pool import GatewayProcess
-from gauntlet_runtime.jobs import AgentSpec
+from gauntlet_runtime.jobs import AgentSpec, Failure
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxError, SandboxSpec, Verdict
 from gauntlet_runtime.verdicts import readable
 
@@ -34,7 +34,7 @@ class AgentSandbox:
         sandbox: Sandbox,
         program: Path,
         packages: Path | None,
-        door: Path,
+        doors: Path,
         limits: Limits,
         owner: str,
         label: str,
@@ -42,8 +42,12 @@ class AgentSandbox:
         self.generation = generation
         self.verdict: Verdict | None = None
         self.limits = limits
-        self._door = door
-        mounts = [Mount(target=PROGRAM_FOLDER, source=program), Mount(target=DOOR_FOLDER, source=door)]
+        self.failure: Failure | None = None  # why it ended, once it has
+        self.stopped_idle = False
+        self._door = doors / str(generation)
+        self._door.mkdir()
+        self._door.chmod(0o755)
+        mounts = [Mount(target=PROGRAM_FOLDER, source=program), Mount(target=DOOR_FOLDER, source=self._door)]
         environment = {
             **BARE_ENVIRONMENT,
             "GAUNTLET_URL": f"http://127.0.0.1:{DOOR_PORT}",

@@ -206,6 +206,10 @@ class LeaseLost(Exception):
     """The job is no longer ours: cancelled, or its lease ran out and another worker has it. Stop at once."""
 
 
+class SourceUnavailable(Exception):
+    """The source cannot be reached now and may be soon (a database that restarts): what was to be told, tell again."""
+
+
 class JobEvent(StrEnum):
     """What a worker reports while it works."""
 
@@ -247,11 +251,20 @@ class JobSource(ABC):
 
         Raises:
             LeaseLost
+            SourceUnavailable: nothing was stored, or the answer was lost; asked again, the fence tells the two apart.
         """
 
     @abstractmethod
     def give_back(self, claim: Claim, failure: Failure) -> None:
         """The platform failed, not the program: the job is tried again while attempts last.
+
+        Raises:
+            LeaseLost
+        """
+
+    @abstractmethod
+    def hand_back(self, claim: Claim) -> None:
+        """The worker is to end: nothing failed, another takes the job at once, and no attempt is used.
 
         Raises:
             LeaseLost

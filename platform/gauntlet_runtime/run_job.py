@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from gauntlet_runtime.agent_fleet import AgentFleet
 from gauntlet_runtime.agent_sandbox import AgentSandbox
 from gauntlet_runtime.environments import Environments
 from gauntlet_runtime.folders import ArtifactFolders
@@ -30,7 +31,7 @@ from gauntlet_runtime.gateway.recorder import pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
 from gauntlet_runtime.provenance import run_provenance
-from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError, Verdict
+from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
@@ -40,7 +41,6 @@ CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered mea
 IDLE_SECONDS: Final = 60.0  # an agent without an open episode, while some are left, is stopped after this (or longer)
 GRACE_SECONDS: Final = 10.0  # the same, after it let an episode run out of time
 LEAVE_SECONDS: Final = 2.0  # how long an agent may tidy up after its last episode
-LOG_BYTES: Final = 64 << 10
 _POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
 _BARREN_STARTS: Final = 2  # starts in a row that open no episode; then the agent is given up
 
@@ -96,20 +96,11 @@ class RunJob:
         self._inbox: queue.SimpleQueue[Notice | AgentOver | GatewayOver | Trouble] = queue.SimpleQueue()
         self._results: dict[str, EpisodeResult] = {}
         self._failure: Failure | None = None
-        self._agent: AgentSandbox | None = None
-        self._generation = 0
-        self._started = 0.0
-        self._agent_seconds = 0.0
-        self._agent_over = False
-        self._agent_closed = False
-        self._last_failure: Failure | None = None
-        self._last_verdict: Verdict | None = None
         self._crashed: set[str] = set()
+        self._served: set[int] = set()  # sandboxes that brought an episode to an end
         self._probing = spec.probe
         self._barren = 0
-        self._stopped_idle = False
         self._leave_by: float | None = None
-        self._log = ""
 
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
@@ -125,9 +116,14 @@ class RunJob:
         reader = threading.Thread(target=self._read_notices, name=f"{self._label}-gateway", daemon=True)
         reader.start()
         self._environments = self._make_environments(*environment)
+        self._agents = AgentFleet(
+            self._prepare_agent,
+            gateway=self._gateway,
+            ended=lambda agent, error: self._inbox.put(AgentOver(agent, error)),
+        )
         try:
             self._begin()
-            self._start_agent()
+            self._start_agents()
             while not self._over():
                 self._step()
         finally:
@@ -139,9 +135,9 @@ class RunJob:
         return RunResult(
             episodes=[self._results[e.episode] for e in self._spec.episodes if e.episode in self._results],
             failure=self._failure,
-            log=self._log[-LOG_BYTES:],
+            log=self._agents.log,
             environment_log=self._environments.log,
-            agent_seconds=self._agent_seconds,
+            agent_seconds=self._agents.seconds,
             provenance=provenance,
         )
 
@@ -187,9 +183,7 @@ class RunJob:
         )
 
     def _begin(self) -> None:
-        self._door = self._folder / "door"
-        self._door.mkdir()
-        self._door.chmod(0o755)
+        (self._folder / "doors").mkdir()
         self._gateway.send(Begin(setup=self._write_setup()))
         for slot in range(self._slots):
             self._environments.start(slot)
@@ -203,37 +197,49 @@ class RunJob:
             episodes=self._spec.episodes,
             limits=limits,
             slots=self._slots,
+            isolation=self._spec.isolation,
             probe=self._spec.probe,
             folder=records,
             idle_seconds=idle,
             grace_seconds=min(GRACE_SECONDS, idle),
+            leave_seconds=LEAVE_SECONDS,
             call_seconds=CALL_SECONDS,
         )
         path = self._folder / "setup.json"
         path.write_text(setup.model_dump_json())
         return path
 
-    def _start_agent(self) -> None:
-        self._generation += 1
+    def _prepare_agent(self, generation: int) -> AgentSandbox:
         # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
         # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
-        waiting = PLATFORM_SECONDS * len(self._left())
-        limits = sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting)
-        self._agent = AgentSandbox(
+        waiting = PLATFORM_SECONDS * (1 if self._alone else len(self._left()))
+        return AgentSandbox(
             self._spec.agent,
-            generation=self._generation,
+            generation=generation,
             sandbox=self._sandbox,
             program=self._program,
             packages=self._packages,
-            door=self._door,
-            limits=limits,
+            doors=self._folder / "doors",
+            limits=sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting),
             owner=self._owner,
             label=self._label,
         )
-        self._agent_over = self._agent_closed = False
-        self._stopped_idle = False
-        self._started = time.monotonic()
-        self._agent.start(self._gateway, lambda agent, error: self._inbox.put(AgentOver(agent, error)))
+
+    @property
+    def _alone(self) -> bool:
+        """Each episode has a sandbox of its own."""
+        return self._spec.isolation == "scenario"
+
+    def _start_agents(self) -> None:
+        """Start as many sandboxes as there is work for; where each serves one episode, prepare the next meanwhile."""
+        left = len(self._left())
+        working = len(self._agents.unclosed.keys() - self._served) if self._alone else len(self._agents.unclosed)
+        most = self._slots if self._alone and not self._probing else 1
+        for _ in range(min(most, left) - working):
+            self._agents.start()
+            working += 1
+        if self._alone and left > working:
+            self._agents.prepare()
 
     def _read_notices(self) -> None:
         while (notice := self._gateway.receive()) is not None:
@@ -251,7 +257,7 @@ class RunJob:
             return True
         if self._left() or self._leave_by is None:
             return False
-        return self._agent_closed or time.monotonic() > self._leave_by
+        return not self._agents.unclosed or time.monotonic() > self._leave_by
 
     def _step(self) -> None:
         if self._cancelled.is_set():
@@ -268,7 +274,7 @@ class RunJob:
             case EnvironmentLost(slot=slot, served=served):
                 self._environments.lost(slot, served=served)
             case AgentIdle(generation=generation):
-                self._stop_idle(generation)
+                self._agents.stop_idle(generation)
             case AgentOver(agent=agent, error=error):
                 self._agent_ended(agent, error)
             case AgentClosed():
@@ -292,12 +298,15 @@ class RunJob:
             tool_calls=ended.tool_calls,
             trajectory=trajectory,
         )
-        if self._agent_over and self._last_failure is not None and ended.message == self._last_failure.message:
+        if ended.lost:
             self._crashed.add(ended.episode)
         self._tell_end(ended.episode)
-        if self._probing and ended.episode not in self._crashed and ended.failure is not FailureCode.ENVIRONMENT_ERROR:
+        if self._probing and not ended.lost and ended.failure is not FailureCode.ENVIRONMENT_ERROR:
             self._probing = False
             self._on_event(JobEvent.AGENT_PROVEN, {})
+        if self._alone and ended.generation is not None:
+            self._served.add(ended.generation)
+            self._start_agents()
 
     def _tell_end(self, episode: str) -> None:
         result = self._results[episode]
@@ -308,32 +317,20 @@ class RunJob:
         if not self._left():
             self._leave_by = time.monotonic() + LEAVE_SECONDS
 
-    def _stop_idle(self, generation: int) -> None:
-        if self._agent is not None and not self._agent_over and self._agent.generation == generation:
-            self._stopped_idle = True
-            self._agent.kill()
-
     # The agent's end
 
     def _agent_ended(self, agent: AgentSandbox, error: SandboxError | None) -> None:
         if error is not None:
             raise error
-        self._agent_over = True
-        self._agent_seconds += time.monotonic() - self._started
-        self._last_failure, self._last_verdict = self._why(agent), agent.verdict
-        self._log += f"===== start {agent.generation} of the agent =====\n{agent.log()}"
-        self._log = self._log[-LOG_BYTES:]
-        agent.close()
-        self._agent = None
-        self._gateway.send(
-            AgentEnded(generation=agent.generation, failure=self._last_failure.code, message=self._last_failure.message)
-        )
+        failure = agent.failure = self._why(agent)
+        self._agents.over(agent)
+        self._gateway.send(AgentEnded(generation=agent.generation, failure=failure.code, message=failure.message))
 
     def _why(self, agent: AgentSandbox) -> Failure:
         verdict = agent.verdict
         if verdict is None:
             raise SandboxError("The agent's sandbox ended without a verdict.")
-        if self._stopped_idle and verdict.cause is Cause.CANCELLED:
+        if agent.stopped_idle and verdict.cause is Cause.CANCELLED:
             return Failure(
                 code=FailureCode.TIME_LIMIT,
                 message="The agent was stopped because it did not ask for its next episode in time.",
@@ -342,33 +339,33 @@ class RunJob:
 
     def _after_agent(self, closed: AgentClosed) -> None:
         """All that the ended sandbox left open has its result by now: go on, or give up."""
-        failure = self._last_failure
-        if failure is None:
+        agent = self._agents.unclosed.pop(closed.generation)
+        if agent.failure is None:
             raise SandboxError("The gateway closed an agent that did not end.")
-        self._agent_closed = True
-        if self._probing and self._probe_failed(closed, failure):
+        why = self._unopened(closed, agent, agent.failure)
+        if self._probing and self._probe_failed(closed, agent.failure, why):
             return
         if not self._left():
             return
         self._barren = 0 if closed.opened else self._barren + 1
         if self._barren < _BARREN_STARTS:
-            self._start_agent()
+            self._start_agents()
         else:
-            self._give_up(self._unopened(closed, failure))
+            self._give_up(why)
 
-    def _probe_failed(self, closed: AgentClosed, failure: Failure) -> bool:
+    def _probe_failed(self, closed: AgentClosed, failure: Failure, unopened: Failure) -> bool:
         """Whether the agent opened no episode, or has lost the first two, or all there are, to crashes."""
         if not closed.opened and not self._results:
-            self._failure = self._unopened(closed, failure)
+            self._failure = unopened
         elif self._crashed.issuperset(self._results) and (len(self._results) > 1 or not self._left()):
             self._failure = failure
         return self._failure is not None
 
-    def _unopened(self, closed: AgentClosed, failure: Failure) -> Failure:
-        """Why an agent had no episode: in its own words where it never asked for one."""
-        if failure.code is not FailureCode.AGENT_ERROR or closed.asked or self._last_verdict is None:
+    def _unopened(self, closed: AgentClosed, agent: AgentSandbox, failure: Failure) -> Failure:
+        """Why an agent had no episode: in words of its own where it never asked for one."""
+        if failure.code is not FailureCode.AGENT_ERROR or closed.asked or agent.verdict is None:
             return failure
-        return never_asked(self._last_verdict)
+        return never_asked(agent.verdict)
 
     def _give_up(self, failure: Failure) -> None:
         for episode in self._left():
@@ -391,13 +388,4 @@ class RunJob:
         with ExitStack() as stack:
             stack.callback(self._gateway.close)
             stack.callback(self._environments.close)
-            stack.callback(self._close_agent)
-
-    def _close_agent(self) -> None:
-        if self._agent is None:
-            return
-        agent, self._agent = self._agent, None
-        self._agent_seconds += time.monotonic() - self._started
-        agent.kill()
-        self._log += f"===== start {agent.generation} of the agent =====\n{agent.log()}"
-        agent.close()
+            stack.callback(self._agents.close)

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from gauntlet_runtime.gateway.agents import Agent
 from gauntlet_runtime.gateway.environment import EnvironmentLink, visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import (
@@ -67,14 +68,10 @@ class Job:
         self._slots = [Slot(number) for number in range(setup.slots)]
         self._open: dict[str, Episode] = {}
         self._over: dict[str, ApiError] = {}
-        self._opening: dict[object, None] = {}  # requests of the current sandbox that wait for an episode, in order
+        self._opening: dict[object, Agent] = {}  # requests that wait for an episode, in order
         self._probing = setup.probe
         self._changed = asyncio.Event()
-        self._generation: int | None = None
-        self._opened = 0
-        self._asked = False
-        self._overdue = False
-        self._trials: dict[str, int] = {}  # which trial of a scenario, by its key, this sandbox was given
+        self._agents: dict[int, Agent] = {}  # those that run, by generation
         self._records = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spawn(self._watch_idleness())
@@ -89,37 +86,43 @@ class Job:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    # The agent's life
+    # The agents' lives
 
     def agent_starting(self, generation: int) -> None:
         """A new sandbox may open episodes from now on."""
-        self._generation = generation
-        self._opened = 0
-        self._asked = False
-        self._overdue = False
-        self._opening.clear()
-        self._trials.clear()
+        self._agents[generation] = Agent(generation, isolation=self._setup.isolation, idle_since=time.monotonic())
 
     async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
         """End what that sandbox left open, and tell when done."""
-        self._generation = None
+        agent = self._agents.pop(generation)
         self._wake()
         left = [episode for episode in self._open.values() if episode.generation == generation]
         await asyncio.gather(*(self.end(episode, Outcome.FAILED, failure=failure, message=message) for episode in left))
-        self._notify(AgentClosed(generation=generation, opened=self._opened, asked=self._asked))
+        self._notify(AgentClosed(generation=generation, opened=agent.opened, asked=agent.asked))
 
     async def _watch_idleness(self) -> None:
-        since = time.monotonic()
-        told: int | None = None
         while True:
             await asyncio.sleep(0.2)
-            busy = self._generation is None or self._open or self._opening or not self._queue
-            if busy or told == self._generation:
-                since = time.monotonic()
-            elif time.monotonic() - since > (self._setup.grace_seconds if self._overdue else self._setup.idle_seconds):
-                told = self._generation
-                assert told is not None  # noqa: S101 - busy otherwise
-                self._notify(AgentIdle(generation=told))
+            now = time.monotonic()
+            for agent in self._agents.values():
+                if self._is_busy(agent) or agent.told_idle:
+                    agent.idle_since = now
+                elif now - agent.idle_since > self._patience(agent):
+                    agent.told_idle = True
+                    self._notify(AgentIdle(generation=agent.generation))
+
+    def _is_busy(self, agent: Agent) -> bool:
+        if agent.done:
+            return False
+        return not self._queue or self._open_of(agent) > 0 or agent in self._opening.values()
+
+    def _patience(self, agent: Agent) -> float:
+        if agent.done:
+            return self._setup.leave_seconds
+        return self._setup.grace_seconds if agent.overdue else self._setup.idle_seconds
+
+    def _open_of(self, agent: Agent) -> int:
+        return sum(episode.generation == agent.generation for episode in self._open.values())
 
     # Environments
 
@@ -197,48 +200,48 @@ class Job:
         Raises:
             ApiError: 429, as many are open as may be; 410, the asking sandbox is over.
         """
-        self._must_be_current(generation)
-        self._asked = True
-        if len(self._open) + len(self._opening) >= len(self._slots):
+        agent = self._running(generation)
+        agent.asked = True
+        most = agent.parallel(len(self._slots))
+        if self._open_of(agent) + sum(waiting is agent for waiting in self._opening.values()) >= most:
             raise ApiError(
                 429,
                 "too_many_open_episodes",
-                f"{len(self._slots)} episode(s) of this agent may be open at once. Answer one first.",
+                f"{most} episode(s) of this agent may be open at once. Answer one first.",
                 retry_after=1.0,
             )
         request = object()
-        self._opening[request] = None
+        self._opening[request] = agent
         try:
             await self._wait_for_turn(request, generation)
-            while self._next_waiting() is not None:
+            while self._next_waiting(agent) is not None:
                 slot = await self._take_slot()
                 if slot is None:
                     return None
-                episode = await self._begin_or_give_up(slot, generation)
+                episode = await self._begin_or_give_up(slot, agent)
                 if episode is not None:
                     return episode
         finally:
-            self._opening.pop(request, None)
+            del self._opening[request]
             self._wake()
-        self._overdue = True  # whatever is left is for another sandbox: this one is to leave
+        agent.overdue = True  # whatever is left is for another sandbox: this one is to leave
         return None
 
-    def _must_be_current(self, generation: int) -> None:
-        if generation != self._generation:
+    def _running(self, generation: int) -> Agent:
+        agent = self._agents.get(generation)
+        if agent is None:
             raise ApiError(410, "agent_ended", "This sandbox is over.")
+        return agent
 
     async def _wait_for_turn(self, request: object, generation: int) -> None:
         """Until an agent has brought one episode to its end, a crash costs it no more than the one at hand."""
-        while self._probing and (self._open or next(iter(self._opening), request) is not request):
+        while self._probing and (self._open or next(iter(self._opening)) is not request):
             await self._changed.wait()
-            self._must_be_current(generation)
+            self._running(generation)
 
-    def _next_waiting(self) -> Waiting | None:
-        """The next episode that this sandbox may have: no two trials of one scenario share a sandbox."""
-        for waiting in self._queue:
-            if self._trials.get(waiting.spec.key, waiting.spec.trial) == waiting.spec.trial:
-                return waiting
-        return None
+    def _next_waiting(self, agent: Agent) -> Waiting | None:
+        """The next episode that this sandbox may have."""
+        return next((waiting for waiting in self._queue if agent.may_have(waiting.spec)), None)
 
     async def _take_slot(self) -> Slot | None:
         while not all(slot.down for slot in self._slots):
@@ -250,22 +253,24 @@ class Job:
             await self._changed.wait()
         return None
 
-    async def _begin_or_give_up(self, slot: Slot, generation: int) -> Episode | None:
+    async def _begin_or_give_up(self, slot: Slot, agent: Agent) -> Episode | None:
         try:
-            return await self._begin(slot, generation)
+            return await self._begin(slot, agent)
         except ApiError:
             raise
         except Exception as error:  # noqa: BLE001 - the episode has left the queue and is not open: it would be lost
             give_up("an episode could not be opened", error)
 
-    async def _begin(self, slot: Slot, generation: int) -> Episode | None:
+    async def _begin(self, slot: Slot, agent: Agent) -> Episode | None:
         """Put the next episode into this environment; None where that did not work and another try may."""
-        link, waiting = slot.link, self._next_waiting()
-        if link is None or waiting is None:
+        link, waiting = slot.link, self._next_waiting(agent)
+        if link is None or waiting is None or agent.generation not in self._agents:
             slot.taken = False
+            self._wake()
+            self._running(agent.generation)
             return None
         self._queue.remove(waiting)
-        self._trials[waiting.spec.key] = waiting.spec.trial
+        agent.trials[waiting.spec.key] = waiting.spec.trial
         try:
             await link.reset(key=waiting.spec.key, seed=waiting.spec.seed)
             tools = [str(tool["name"]) for tool in visible(await link.tools())]
@@ -273,13 +278,13 @@ class Job:
             slot.taken = False
             await self._failed_to_begin(waiting, slot, link, str(error))
             return None
-        if generation != self._generation or slot.link is not link:
+        if agent.generation not in self._agents or slot.link is not link:
             slot.taken = False
             self._queue.appendleft(waiting)
             self._wake()
-            self._must_be_current(generation)
+            self._running(agent.generation)
             return None
-        return self._opened_episode(waiting, slot, link, tools)
+        return self._opened_episode(waiting, agent, slot, link, tools)
 
     async def _failed_to_begin(self, waiting: Waiting, slot: Slot, link: EnvironmentLink, reason: str) -> None:
         if not link.served:  # it never ran: that says nothing about this scenario
@@ -297,8 +302,9 @@ class Job:
             )
         await self._lose(slot, link, reason)
 
-    def _opened_episode(self, waiting: Waiting, slot: Slot, link: EnvironmentLink, tools: list[str]) -> Episode:
-        assert self._generation is not None  # noqa: S101 - the caller compared it
+    def _opened_episode(
+        self, waiting: Waiting, agent: Agent, slot: Slot, link: EnvironmentLink, tools: list[str]
+    ) -> Episode:
         folder = self._setup.folder / f"{self._records:05d}"
         self._records += 1
         spec = waiting.spec
@@ -308,7 +314,7 @@ class Job:
             limits=self._setup.limits,
             link=link,
             slot=slot.number,
-            generation=self._generation,
+            generation=agent.generation,
             folder=folder,
         )
         episode.recorder.scenario(
@@ -316,8 +322,8 @@ class Job:
         )
         slot.episode = episode
         self._open[episode.id] = episode
-        self._opened += 1
-        self._overdue = False
+        agent.opened += 1
+        agent.overdue = False
         self._notify(EpisodeOpened(episode=spec.episode, attempt=waiting.attempt))
         self._spawn(self._watch_time(episode))
         return episode
@@ -328,7 +334,8 @@ class Job:
             if left > 0:
                 await asyncio.sleep(max(left, 0.05))
                 continue
-            self._overdue = True
+            if (agent := self._agents.get(episode.generation)) is not None:
+                agent.overdue = True
             seconds = episode.limits.episode_seconds
             await self.end(
                 episode,
@@ -400,7 +407,9 @@ class Job:
                     "The competition's environment lost its state before it was read. Its organizer has to look at it."
                 )
         episode.recorder.end(outcome, failure=failure, message=message, seconds=seconds, state=state)
-        if episode.generation == self._generation:  # no crash of its agent ended it
+        agent = self._agents.get(episode.generation)
+        if agent is not None:
+            agent.ended += 1
             self._probing = False
         self._notify(
             EpisodeEnded(
@@ -412,6 +421,8 @@ class Job:
                 steps=episode.actions,
                 tool_calls=episode.tool_calls,
                 folder=episode.recorder.folder,
+                generation=episode.generation,
+                lost=agent is None,
             )
         )
         answered = outcome is Outcome.ANSWERED

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
+from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec, Isolation
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -31,10 +31,12 @@ class JobSetup(_Message):
     episodes: list[EpisodeSpec]
     limits: EpisodeLimits
     slots: int = Field(ge=1, description="how many environments there are, and so how many episodes may be open")
+    isolation: Isolation = Field(description="which episodes share a sandbox of the agent")
     probe: bool = Field(description="hand out one episode at a time until one has ended under a living agent")
     folder: Path = Field(description="where the trajectories are written")
     idle_seconds: float = Field(description="how long an agent may have no open episode while some are left")
     grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
+    leave_seconds: float = Field(description="how long an agent that had all its episodes may tidy up")
     call_seconds: float = Field(description="after which an unanswered tool call means that the environment hangs")
 
 
@@ -103,6 +105,8 @@ class EpisodeEnded(_Message):
     steps: int = 0
     tool_calls: int = 0
     folder: Path | None = None
+    generation: int | None = Field(default=None, description="the agent's sandbox that had it; None: it never began")
+    lost: bool = Field(default=False, description="its agent's sandbox ended under it")
 
 
 class EnvironmentLost(_Message):

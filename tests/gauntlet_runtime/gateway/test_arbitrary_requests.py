@@ -106,10 +106,12 @@ async def test_every_request_gets_one_answer(environment, tmp_path, monkeypatch)
         episodes=[EpisodeSpec(episode="e", scenario="s", key="SECRET-KEY", seed=1, text="t")],
         limits=EpisodeLimits(turns=10**9, tool_calls=10**9, episode_seconds=600),
         slots=1,
+        isolation="submission",
         probe=False,
         folder=tmp_path,
         idle_seconds=600,
         grace_seconds=600,
+        leave_seconds=600,
         call_seconds=60,
     )
     job = Job(setup, lambda notice: None)

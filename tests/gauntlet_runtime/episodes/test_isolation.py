@@ -1,0 +1,106 @@
+"""A sandbox for each scenario: what is written in one episode is not there in the next, and the next one is ready."""
+
+from __future__ import annotations
+
+from gauntlet_runtime.jobs import JobEvent
+from gauntlet_scoring.failures import FailureCode
+
+REMEMBERS = """
+import pathlib
+trace = pathlib.Path("/tmp/trace")
+say(trace.exists())
+trace.write_text("x")
+while (e := next_episode()): answer(e)
+"""
+
+
+def starts(outcome):
+    return outcome.result.log.count("===== start ")
+
+
+def test_each_scenario_has_a_sandbox_of_its_own(room):
+    outcome = room.agent(REMEMBERS, keys=["A", "B", "C"], isolation="scenario")
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+    assert starts(outcome) == 3
+    assert outcome.said == [False] * 3
+
+
+def test_an_agent_that_asks_again_after_its_episode_is_told_that_none_is_left(room):
+    outcome = room.agent(
+        "e = next_episode()\nanswer(e)\nsay(ask('POST', '/episodes', {})[0])", keys=["A", "B"], isolation="scenario"
+    )
+    assert outcome.said == [204, 204]
+    assert [e.failure for e in outcome.episodes] == [None, None]
+
+
+def test_several_run_at_once_where_the_phase_allows_it(room):
+    """Each waits until the other has an episode too, which only parallel sandboxes can give."""
+    outcome = room.agent(
+        "e = next_episode()\nfor _ in range(40): tool(e, 'sites')\nanswer(e)",
+        keys=["A", "B", "C", "D"],
+        isolation="scenario",
+        max_parallel_episodes=2,
+    )
+    assert [e.failure for e in outcome.episodes] == [None] * 4
+    told = [event for event, _ in outcome.events]
+    assert told[:2] == [JobEvent.EPISODE_STARTED] * 2
+    assert starts(outcome) == 4
+
+
+def test_the_probe_runs_one_alone_then_the_others(room):
+    outcome = room.agent(
+        "e = next_episode()\nfor _ in range(10): tool(e, 'sites')\nanswer(e)",
+        keys=["A", "B", "C"],
+        isolation="scenario",
+        max_parallel_episodes=2,
+        probe=True,
+    )
+    told = [event for event, _ in outcome.events]
+    assert told[:3] == [JobEvent.EPISODE_STARTED, JobEvent.EPISODE_ENDED, JobEvent.AGENT_PROVEN]
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+
+
+def test_a_crash_costs_its_own_scenario(room):
+    outcome = room.agent(
+        "e = next_episode()\nif e['scenario']['id'] == 's1': raise SystemExit(3)\nanswer(e)",
+        keys=["A", "B", "C"],
+        isolation="scenario",
+    )
+    assert [e.failure for e in outcome.episodes] == [None, FailureCode.AGENT_ERROR, None]
+    assert starts(outcome) == 3
+
+
+def test_one_that_does_not_leave_after_its_episode_is_ended_and_keeps_nobody_waiting(room):
+    outcome = room.agent(
+        "e = next_episode()\nanswer(e)\nimport time\ntime.sleep(1000)", keys=["A", "B", "C"], isolation="scenario"
+    )
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+
+
+def test_trials_of_one_scenario_meet_in_no_sandbox(room):
+    spec = room.spec(REMEMBERS, keys=["A", "A"], isolation="scenario")
+    trials = [episode.model_copy(update={"trial": n + 1}) for n, episode in enumerate(spec.episodes)]
+    outcome = room.run(spec.model_copy(update={"episodes": trials}))
+    assert [e.failure for e in outcome.episodes] == [None, None]
+    assert outcome.said == [False, False]
+
+
+def test_an_agent_that_never_opens_an_episode_is_given_up(room):
+    outcome = room.agent("pass", keys=["A", "B", "C"], isolation="scenario")
+    assert [e.failure for e in outcome.episodes] == [FailureCode.AGENT_ERROR] * 3
+    assert starts(outcome) == 2
+
+
+def test_an_episode_that_lost_its_environment_is_handed_out_again(room):
+    """To the sandbox that had it, which has brought none to an end yet."""
+    outcome = room.agent(
+        """
+while (e := next_episode()):
+    if not e["id"].endswith(".2"): tool(e, "die")
+    else: answer(e)
+""",
+        keys=["A", "B"],
+        isolation="scenario",
+    )
+    assert [e.failure for e in outcome.episodes] == [None, None]
+    assert starts(outcome) == 2

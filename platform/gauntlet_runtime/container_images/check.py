@@ -1,0 +1,188 @@
+"""The check of an image archive: read, bounded, put together, and written anew as one that is safe to run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+from gauntlet_runtime.container_images.archive import Archive, FoundImage, Part, part_of
+from gauntlet_runtime.container_images.config import Config, read_config
+from gauntlet_runtime.container_images.errors import ImageRefused
+from gauntlet_runtime.container_images.packing import Sources, write_image
+from gauntlet_runtime.container_images.streams import CHUNK, Budget, decompressed, is_image_archive, is_plain
+from gauntlet_runtime.container_images.tars import entries
+from gauntlet_runtime.container_images.tree import File, Folder, Tree
+
+HEAD: Final = 512  # bytes that tell what a file is
+#: Places that are the sandbox's own: what an image has there is dropped.
+PROVIDED: Final = ("dev", "proc", "sys", "tmp")
+DOOR: Final = ("run", "gauntlet")
+PRIVATE: Final = ".gauntlet"  # where the launcher is, in the sandbox
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageLimits:
+    """What an image may be."""
+
+    unpacked_bytes: int = 8 << 30  # of all its layers, and of what is needed on disk to read them
+    entries: int = 300_000  # of all its layers
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedImage:
+    """An image that can be run: what was found."""
+
+    id: str  # "sha256:…", as the participant's Docker shows it
+    command: list[str]
+    environment: dict[str, str]
+    working_directory: str
+    architecture: str
+    user: str  # as the image has it
+    layers: int
+    entries: int
+    size: int  # bytes of its files
+    notes: list[str]  # sentences for the participant
+
+
+def check_image(source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits) -> CheckedImage:
+    """Check an image archive and write what is to be run to the new file ``into``.
+
+    What is written is an archive of `docker save`'s form with one layer, compressed by zstd. All in it belongs to root,
+    can be read by all, has no setuid bit, and each path is there once; equal images give equal bytes.
+
+    Args:
+        source: seekable; a tar (docker save, OCI layout), plain or compressed by gzip or zstd.
+        work: a folder for what has to lie on disk meanwhile: at most twice the limit.
+
+    Raises:
+        ImageRefused: the sentence says what to do.
+    """
+    budget = Budget(limits.unpacked_bytes, limits.unpacked_bytes)
+    with _plain(source, work=work, budget=budget, file="") as (plain, size):
+        found = Archive(plain, size=size).image()
+        config = read_config(found.config, file=found.config_file)
+        with tempfile.TemporaryDirectory(prefix="layers-", dir=work) as folder:
+            tree, sources = _put_together(found, config, plain, work=Path(folder), budget=budget, limits=limits)
+            notes = [*config.notes, *_make_places(tree)]
+            place = _check_start(tree, config, file=found.config_file)
+            used = sum({(f.source, f.start): f.size for _, f in tree.walk() if isinstance(f, File)}.values())
+            if used > limits.unpacked_bytes:
+                most = f"at most {limits.unpacked_bytes:,} are taken"
+                raise ImageRefused(f"The image has {used:,} bytes of files; {most}.")
+            image = CheckedImage(
+                id=found.id,
+                command=config.command,
+                environment=config.environment,
+                working_directory=place,
+                architecture=config.architecture,
+                user=config.user,
+                layers=len(found.layers),
+                entries=tree.entries,
+                size=used,
+                notes=notes,
+            )
+            write_image(tree, sources, into=into, work=Path(folder), facts=image)
+    return image
+
+
+@contextmanager
+def _plain(source: BinaryIO, *, work: Path, budget: Budget, file: str) -> Iterator[tuple[BinaryIO, int]]:
+    """The archive without compression, and its size."""
+    source.seek(0)
+    head = source.read(HEAD)
+    if not is_image_archive(head):
+        raise ImageRefused("The file is no image archive; make it with: docker save NAME -o FILE", file=file)
+    if is_plain(head):
+        yield source, source.seek(0, os.SEEK_END)
+        return
+    with tempfile.TemporaryFile(dir=work) as spool:
+        decompressed(source, cast(BinaryIO, spool), budget=budget, file=file or "the archive")
+        yield cast(BinaryIO, spool), spool.tell()
+
+
+def _put_together(
+    found: FoundImage, config: Config, plain: BinaryIO, *, work: Path, budget: Budget, limits: ImageLimits
+) -> tuple[Tree, Sources]:
+    if len(found.layers) != len(config.diff_ids):
+        message = f"lists {len(config.diff_ids)} layers, and the archive has {len(found.layers)}; save the image again."
+        raise ImageRefused(message, file=found.config_file)
+    tree, sources = Tree(most_entries=limits.entries), Sources()
+    for number, (part, wanted) in enumerate(zip(found.layers, config.diff_ids, strict=True)):
+        source, start, size, digest = _layer(part, plain, work=work, budget=budget, number=number)
+        if f"sha256:{digest}" != wanted:
+            message = "is not the layer that the image's config names: its digest is another; save the image again."
+            raise ImageRefused(message, file=part.name)
+        sources.add(source, start)
+        tree.add_layer(entries(source, start=start, size=size, file=part.name), layer=number, file=part.name)
+    return tree, sources
+
+
+def _layer(part: Part, plain: BinaryIO, *, work: Path, budget: Budget, number: int) -> tuple[BinaryIO, int, int, str]:
+    """A layer's tar: the file that it is in, where, its size, and its SHA-256."""
+    window = part_of(plain, part)
+    if is_plain(window.read(min(HEAD, part.size))):
+        window.seek(0)
+        digest = hashlib.sha256()
+        while chunk := window.read(CHUNK):
+            digest.update(chunk)
+        return plain, part.start, part.size, digest.hexdigest()
+    spool = (work / f"layer-{number}").open("w+b")
+    hexadecimal = decompressed(window, cast(BinaryIO, spool), budget=budget, file=part.name)
+    return cast(BinaryIO, spool), 0, spool.tell(), hexadecimal
+
+
+def _make_places(tree: Tree) -> list[str]:
+    """Give the sandbox's own folders their places, empty; say what was dropped."""
+    notes = []
+    if PRIVATE in tree.root.children:
+        raise ImageRefused("is a name that the sandbox keeps for itself; rename it in the image.", file=f"/{PRIVATE}")
+    for name in PROVIDED:
+        there = tree.root.children.get(name)
+        if isinstance(there, Folder) and there.children:
+            notes.append(f"What the image has in /{name} is left out: the sandbox has its own.")
+        tree.root.children[name] = Folder(0, 1)
+    folder = tree.root
+    for name in DOOR:
+        there = folder.children.setdefault(name, Folder(0, folder.depth + 1))
+        if not isinstance(there, Folder):
+            raise ImageRefused("must be a folder, or absent: the agent's door is put there.", file="/run/gauntlet")
+        folder = there
+    folder.children.clear()
+    etc = tree.root.children.setdefault("etc", Folder(0, 1))
+    if not isinstance(etc, Folder):
+        raise ImageRefused("must be a folder in the image.", file="/etc")
+    etc.children.pop("ld.so.preload", None)  # nothing of an image is loaded into what is not of the image
+    return notes
+
+
+def _check_start(tree: Tree, config: Config, *, file: str) -> str:
+    """Check that the image holds what it starts; return its working directory without links on the way."""
+    parts = [part for part in config.working_directory.split("/") if part not in ("", ".")]
+    found = tree.resolve(parts)
+    if found is None:  # Docker makes it, too
+        found = tree.make_folder(parts, file=file)
+    place, node = found
+    if not isinstance(node, Folder):
+        raise ImageRefused(f"has the WORKDIR {config.working_directory[:200]}, which is no folder.", file=file)
+    program = config.command[0]
+    if program.startswith("/"):
+        places = [program]
+    elif "/" in program:
+        places = [f"{'/'.join(place)}/{program}"]
+    else:
+        places = [f"{folder}/{program}" for folder in config.environment["PATH"].split(":") if folder]
+    if not any(_can_start(tree, one) for one in places):
+        message = f"starts '{program[:200]}', which is not in the image, or may not be executed (chmod +x)."
+        raise ImageRefused(message, file=file)
+    return "/" + "/".join(place)
+
+
+def _can_start(tree: Tree, place: str) -> bool:
+    node = tree.find([part for part in place.split("/") if part not in ("", ".")])
+    return isinstance(node, File) and node.executable

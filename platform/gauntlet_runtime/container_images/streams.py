@@ -1,0 +1,138 @@
+"""Compressed files of strangers: recognised by their content, decompressed to disk, never beyond a limit."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import BinaryIO, Final, cast
+
+import zstandard
+
+from gauntlet_runtime.container_images.errors import ImageRefused
+
+CHUNK: Final = 1 << 20
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_TAR_MAGIC: Final = (257, b"ustar")  # where it stands, and what it is, in every tar of this century
+_BLOCK: Final = 512
+# What a decompressor may hold in memory; `zstd --long=27` needs as much, and nobody's defaults need more.
+_WINDOW: Final = 128 << 20
+
+
+def is_image_archive(head: bytes) -> bool:
+    """Whether a file that begins with these (at least 512) bytes is a tar, or one compressed by gzip or zstd."""
+    where, magic = _TAR_MAGIC
+    return head.startswith((_GZIP, _ZSTD)) or head[where:].startswith(magic)
+
+
+def is_plain(head: bytes) -> bool:
+    """Whether what begins so is not compressed."""
+    return not head.startswith((_GZIP, _ZSTD))
+
+
+@dataclass
+class Budget:
+    """How many bytes may still be written to disk while an archive is read."""
+
+    left: int
+    most: int
+
+    def take(self, count: int, *, file: str) -> None:
+        """Use some of it.
+
+        Raises:
+            ImageRefused: it is used up.
+        """
+        self.left -= count
+        if self.left < 0:
+            message = f"the image unpacks to more than {self.most:,} bytes with this; make it smaller."
+            raise ImageRefused(message, file=file)
+
+
+def decompressed(source: BinaryIO, into: BinaryIO, *, budget: Budget, file: str) -> str:
+    """Write what ``source`` (read from its start) holds to ``into``, decompressed; return its SHA-256 (hexadecimal).
+
+    Raises:
+        ImageRefused: it is damaged, or larger than the budget.
+    """
+    digest = hashlib.sha256()
+    try:
+        with _opened(source) as plain:
+            while chunk := plain.read(CHUNK):
+                budget.take(len(chunk), file=file)
+                digest.update(chunk)
+                into.write(chunk)
+    except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError) as error:
+        raise ImageRefused("is damaged: it cannot be decompressed; make the archive again.", file=file) from error
+    into.flush()
+    return digest.hexdigest()
+
+
+def _opened(source: BinaryIO) -> AbstractContextManager[BinaryIO]:
+    source.seek(0)
+    head = source.read(len(_ZSTD))
+    source.seek(0)
+    if head.startswith(_GZIP):
+        return cast("AbstractContextManager[BinaryIO]", gzip.GzipFile(fileobj=source))
+    if head.startswith(_ZSTD):
+        reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
+            source, read_across_frames=True, closefd=False
+        )
+        return cast("AbstractContextManager[BinaryIO]", reader)
+    return cast("AbstractContextManager[BinaryIO]", _Unclosed(source))
+
+
+class _Unclosed(io.RawIOBase):
+    """A plain file whose end of use does not close it."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__()
+        self._source = source
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._source.read(size)
+
+
+class Window(io.RawIOBase):
+    """A part of a seekable file, as a file; of it no more is read at once than ``most``.
+
+    A tar's headers name the length of a header that follows, and a reader takes that much into memory: so the reader
+    gets an error instead.
+    """
+
+    def __init__(self, source: BinaryIO, *, start: int, size: int, most: int, refuse: Callable[[], Exception]) -> None:
+        super().__init__()
+        self._source = source
+        self._start = start
+        self._size = size
+        self._most = most
+        self._refuse = refuse
+        self._place = 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._place = max(0, offset + (0, self._place, self._size)[whence])
+        return self._place
+
+    def read(self, size: int = -1, /) -> bytes:
+        left = max(0, self._size - self._place)
+        wanted = left if size < 0 else min(size, left)
+        if wanted > self._most:
+            raise self._refuse()
+        self._source.seek(self._start + self._place)
+        data = self._source.read(wanted)
+        self._place += len(data)
+        return data

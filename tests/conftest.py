@@ -24,6 +24,7 @@ _WITHOUT_DJANGO = (
     "gauntlet_runtime",
     "gauntlet_scoring",
     "scoring_programs",
+    "security",
     "starter_kits",
     "structure",
 )

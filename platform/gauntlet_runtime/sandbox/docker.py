@@ -196,8 +196,10 @@ class Docker(Sandbox):
         for record in read_records(self._runs):
             if is_alive(record.owner):
                 continue
+            ours = {"label": f"{LABEL}={record.run}"}
             try:
-                for container in client.containers.list(all=True, filters={"label": f"{LABEL}={record.run}"}):
+                # What another reaper removes between the listing and the look at each is no reason to give up.
+                for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
                     with contextlib.suppress(NotFound):
                         container.remove(force=True, v=True)
             except DockerException as error:

@@ -1,0 +1,1 @@
+"""Hostile programs, each with the exact verdict that it must get; the programs themselves are the caller's."""

@@ -39,6 +39,25 @@ def standard_deviation(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / (len(values) - 1))
 
 
+def pass_hat_k(passed: int, trials: int, k: int) -> float:
+    """The chance that k of a scenario's trials, drawn without return, all passed: C(c, k) / C(n, k).
+
+    Its mean over scenarios is pass^k, unbiased for the chance that k new trials all pass (Yao et al. 2024, tau-bench,
+    section 4).
+
+    Args:
+        passed: c, how many trials passed.
+        trials: n, how many were verified.
+        k: at least 1, at most `trials`.
+
+    Raises:
+        ValueError: a count is out of range.
+    """
+    if not 0 <= passed <= trials or not 1 <= k <= trials:
+        raise ValueError(f"pass^{k} of {passed} passed in {trials} trials is undefined")
+    return math.comb(passed, k) / math.comb(trials, k)
+
+
 def bootstrap_interval(
     values: Sequence[float],
     *,

@@ -171,6 +171,14 @@ class Phase(models.Model):
     visibility = models.CharField(max_length=8, choices=Visibility.choices, default=Visibility.SCORES)
     reveal_at = models.DateTimeField(null=True, blank=True)
     trials = models.PositiveSmallIntegerField(default=1)
+    isolation = models.CharField(
+        max_length=16,
+        default="submission",
+        choices=[
+            ("submission", "The episodes of a run job share a sandbox"),
+            ("scenario", "A sandbox for each episode"),
+        ],
+    )
     max_parallel_episodes = models.PositiveSmallIntegerField(default=1)
     execution_time_limit = models.PositiveIntegerField(default=600, help_text="seconds, one program")
     kit = models.ForeignKey(
@@ -237,7 +245,12 @@ class Column(models.Model):
     primary = models.BooleanField(default=False)
     hidden = models.BooleanField(default=False)
     source = models.CharField(max_length=80, help_text="`from` of the bundle: <program key>.<score>")
-    over = models.CharField(max_length=8, default="mean", help_text="mean, sum, min, max: combines scenarios and tasks")
+    over = models.CharField(
+        max_length=8,
+        default="mean",
+        help_text="mean, std, sum, min, max or pass^k: combines scenarios, trials and tasks",
+    )
+    pass_at = models.FloatField(null=True, help_text="from which value on a trial passes, for pass^k")
     interval = models.CharField(max_length=16, blank=True, help_text="bootstrap, or nothing")
     low = models.FloatField(null=True, help_text="scale")
     high = models.FloatField(null=True, help_text="scale")

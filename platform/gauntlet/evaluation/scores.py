@@ -14,7 +14,7 @@ from gauntlet.evaluation.claims import lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import move_evaluation, move_job
-from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.columns import TaskScores, TrialScore
 from gauntlet.leaderboards.services import record_result
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
@@ -137,15 +137,17 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
         answered=Count("pk", filter=Q(outcome="answered")) * 1.0 / Count("pk"),
     )
     aggregates |= {f"episodes.{name}": float(value) for name, value in own.items() if value is not None}
-    scenarios: dict[str, list[tuple[str, float]]] = {}
-    for scenario, key, value in _scenario_scores(evaluation):
-        scenarios.setdefault(key, []).append((scenario, value))
+    scenarios: dict[str, list[TrialScore]] = {}
+    for key, score in _trial_scores(evaluation):
+        scenarios.setdefault(key, []).append(score)
     return TaskScores(aggregates=aggregates, scenarios=scenarios)
 
 
-def _scenario_scores(evaluation: Evaluation) -> Iterator[tuple[str, str, float]]:
-    yield from (
+def _trial_scores(evaluation: Evaluation) -> Iterator[tuple[str, TrialScore]]:
+    rows = (
         ScenarioScore.objects.filter(episode__evaluation=evaluation)
         .order_by("episode__scenario__key", "episode__trial")
-        .values_list("episode__scenario__opaque_id", "key", "value")
+        .values_list("key", "episode__scenario__opaque_id", "episode__trial", "value")
     )
+    for key, scenario, trial, value in rows:
+        yield key, TrialScore(scenario, trial, value)

@@ -34,7 +34,8 @@ def _run_spec(job: Job) -> RunSpec:
     task, phase = evaluation.task, evaluation.submission.phase
     episodes = list(job.episodes.select_related("scenario").order_by("position"))
     limits = _episode_limits(task)
-    waves = -(-len(episodes) // phase.max_parallel_episodes)
+    alone = phase.isolation == "scenario"
+    waves = 1 if alone else -(-len(episodes) // phase.max_parallel_episodes)
     return RunSpec(
         agent=_agent(evaluation),
         environment=_environment(task),
@@ -42,6 +43,7 @@ def _run_spec(job: Job) -> RunSpec:
         episode_limits=limits,
         agent_limits=_sandbox_limits(task, seconds=waves * limits.episode_seconds + _START_SECONDS),
         max_parallel_episodes=phase.max_parallel_episodes,
+        isolation="scenario" if alone else "submission",
         probe=job.index == 0,
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from gauntlet.competitions.models import Column, Leaderboard
-from gauntlet_scoring.statistics import bootstrap_interval, mean
+from gauntlet_scoring.statistics import bootstrap_interval, mean, pass_hat_k, standard_deviation
 
 _T = TypeVar("_T")
 _COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
@@ -20,15 +20,20 @@ _COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
 }
 
 
+class TrialScore(NamedTuple):
+    """A score of one trial of a scenario; a trial without one is unverified."""
+
+    scenario: str  # its opaque id
+    trial: int
+    value: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskScores:
-    """What the evaluation in force of one task gave.
-
-    ``scenarios`` holds, by score key, one value a scenario and trial, under the scenario's opaque id.
-    """
+    """What the evaluation in force of one task gave; ``scenarios`` by score key."""
 
     aggregates: Mapping[str, float]
-    scenarios: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
+    scenarios: Mapping[str, Sequence[TrialScore]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +60,9 @@ def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dic
     """Compute every column that the scores allow, by column key; the others are absent.
 
     A column with ``over`` combines all scenarios and trials of all tasks; one whose scores are aggregates only (a
-    Codabench program's) combines the tasks. A computed column combines other columns by their index.
+    Codabench program's) combines the tasks. A computed column combines other columns by their index. ``std`` is the
+    sample standard deviation of the trials' means, and ``pass^k`` the mean over scenarios of C(c, k) / C(n, k), with c
+    of n verified trials passed; a scenario with fewer than k verified ones is left out, for it tells neither way.
     """
     values = {
         column.key: value
@@ -85,24 +92,61 @@ def _combined(how: str, numbers: Sequence[float]) -> Value | None:
 
 def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
     rows = [
-        (f"{number}:{scenario}", value)
+        row._replace(scenario=f"{number}:{row.scenario}")
         for number, task in enumerate(tasks)
-        for scenario, value in _pick(task.scenarios, column.source) or ()
+        for row in _pick(task.scenarios, column.source) or ()
     ]
     if rows:
-        scenarios, numbers = [scenario for scenario, _ in rows], [value for _, value in rows]
-        whole = _combined(column.over, numbers)
-        if whole is None or column.interval != "bootstrap" or _COMBINE[column.over] is not mean:
-            return whole
-        interval = bootstrap_interval(numbers, scenarios=scenarios)
-        if not math.isfinite(interval.high - interval.low):
-            return whole
-        return Value(value=whole.value, low=interval.low, high=interval.high)
+        return _from_trials(column, rows)
+    if column.over not in _COMBINE:
+        return None
     aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
     # A task without the score leaves the column empty: a part is not shown as the whole.
     if not aggregates or len(aggregates) < len(tasks):
         return None
     return _combined(column.over, aggregates)
+
+
+def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
+    if column.over == "std":
+        return _spread(rows)
+    how = column.over
+    if column.over.startswith("pass^"):
+        how, rows = "mean", _passing(rows, k=int(column.over.removeprefix("pass^")), pass_at=column.pass_at or 0.0)
+    numbers = [row.value for row in rows]
+    whole = _combined(how, numbers)
+    if whole is None or column.interval != "bootstrap" or _COMBINE[how] is not mean:
+        return whole
+    interval = bootstrap_interval(numbers, scenarios=[row.scenario for row in rows])
+    if not math.isfinite(interval.high - interval.low):
+        return whole
+    return Value(value=whole.value, low=interval.low, high=interval.high)
+
+
+def _spread(rows: Sequence[TrialScore]) -> Value | None:
+    """How much the trials differ; None where there are no two."""
+    trials: dict[int, list[float]] = {}
+    for row in rows:
+        trials.setdefault(row.trial, []).append(row.value)
+    if len(trials) < 2:
+        return None
+    try:
+        value = standard_deviation([mean(values) for values in trials.values()])
+    except OverflowError:
+        return None
+    return Value(value=value) if math.isfinite(value) else None
+
+
+def _passing(rows: Sequence[TrialScore], *, k: int, pass_at: float) -> list[TrialScore]:
+    """One row a scenario that has k verified trials, its value the chance that k of them pass."""
+    scenarios: dict[str, list[bool]] = {}
+    for row in rows:
+        scenarios.setdefault(row.scenario, []).append(row.value >= pass_at)
+    return [
+        TrialScore(scenario, trial=1, value=pass_hat_k(sum(passed), len(passed), k))
+        for scenario, passed in scenarios.items()
+        if len(passed) >= k
+    ]
 
 
 def _pick(scores: Mapping[str, _T], source: str) -> _T | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gauntlet.competitions.models import Column
-from gauntlet.leaderboards.columns import TaskScores, Value, column_values
+from gauntlet.leaderboards.columns import TaskScores, TrialScore, Value, column_values
 from gauntlet_scoring.statistics import bootstrap_interval
 
 
@@ -12,9 +12,18 @@ def column(**fields: object) -> Column:
 
 
 def scenarios(*values: float) -> TaskScores:
-    return TaskScores(
-        aggregates={}, scenarios={"rubric.score": [(f"s{number}", value) for number, value in enumerate(values)]}
-    )
+    return trials(*((value,) for value in values))
+
+
+def trials(*scenarios: tuple[float | None, ...]) -> TaskScores:
+    """The values of each scenario's trials; None: that trial was not verified."""
+    rows = [
+        TrialScore(f"s{number}", trial, value)
+        for number, values in enumerate(scenarios)
+        for trial, value in enumerate(values, start=1)
+        if value is not None
+    ]
+    return TaskScores(aggregates={}, scenarios={"rubric.score": rows})
 
 
 @pytest.mark.parametrize(
@@ -73,3 +82,42 @@ def test_what_adds_up_to_no_finite_number_leaves_the_column_empty(over: str) -> 
     assert set(values) == {"k0", "k1"}
     apart = column_values([column(interval="bootstrap")], [scenarios(1.7e308, -1.7e308)])
     assert apart == {"c": Value(value=0.0)}
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"),
+    [
+        (1, (3 / 3 + 2 / 3 + 0 / 3) / 3),
+        (2, (1 + 1 / 3 + 0) / 3),  # of three trials with two passed, one of the three pairs passes
+        (3, (1 + 0 + 0) / 3),
+    ],
+)
+def test_pass_hat_k_is_the_chance_that_k_trials_of_a_scenario_all_pass(k: int, expected: float) -> None:
+    scores = trials((1.0, 1.0, 1.0), (1.0, 0.9, 1.0), (0.0, 0.5, 0.2))
+    values = column_values([column(over=f"pass^{k}", pass_at=1.0)], [scores])
+    assert values["c"].value == pytest.approx(expected)
+
+
+def test_a_trial_that_was_not_verified_is_no_failure() -> None:
+    scores = trials((1.0, None, 1.0), (0.0, 0.0, None))
+    assert column_values([column(over="pass^2", pass_at=1.0)], [scores])["c"].value == 0.5
+    # Of neither scenario three trials were verified: nothing can be said about three.
+    assert column_values([column(over="pass^3", pass_at=1.0)], [scores]) == {}
+
+
+def test_the_interval_of_pass_hat_k_is_drawn_over_scenarios() -> None:
+    scores = trials((1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
+    value = column_values([column(over="pass^2", pass_at=0.5, interval="bootstrap")], [scores])["c"]
+    expected = bootstrap_interval([1.0, 0.0, 0.0, 1.0])
+    assert (value.value, value.low, value.high) == (0.5, expected.low, expected.high)
+
+
+def test_the_spread_is_that_of_the_trials_means() -> None:
+    scores = trials((1.0, 0.0, 1.0), (1.0, 1.0, 0.0))  # means 1, 0.5, 0.5
+    assert column_values([column(over="std")], [scores])["c"].value == pytest.approx(0.288675, abs=1e-6)
+    assert column_values([column(over="std")], [scenarios(1.0, 0.0)]) == {}
+
+
+@pytest.mark.parametrize("over", ["std", "pass^1"])
+def test_what_needs_trials_is_empty_where_there_are_aggregates_only(over: str) -> None:
+    assert column_values([column(over=over, pass_at=1.0)], [TaskScores(aggregates={"rubric.score": 0.5})]) == {}

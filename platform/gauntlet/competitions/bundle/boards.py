@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
-from gauntlet.competitions.bundle.document import Section
+from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
 from gauntlet.competitions.models import Sorting, SubmissionRule
@@ -20,27 +21,28 @@ _RULES: Final = {
     "Force_Latest_Multiple": SubmissionRule.LATEST,
 }
 _BY_HAND: Final = ("Add", "Add_And_Delete", "Add_And_Delete_Multiple")
-_OVER: Final = ("mean", "sum", "min", "max")
+_OVER: Final = ("mean", "std", "sum", "min", "max")
+_PASS: Final = re.compile(r"pass\^([1-9][0-9]?)")
 _COMPUTATIONS: Final = ("avg", "sum", "min", "max")
 
 
-def read_boards(root: Section, tasks: Sequence[TaskPlan]) -> list[BoardPlan]:
-    """The boards of a bundle."""
+def read_boards(root: Section, tasks: Sequence[TaskPlan], *, trials: int) -> list[BoardPlan]:
+    """The boards of a bundle whose phases run no scenario more than `trials` times."""
     sections = root.sections("leaderboards")
     if not sections:
         root.findings.error(root.where("leaderboards"), "must list at least one leaderboard.")
     boards: dict[str, BoardPlan] = {}
     for section in sections:
-        board = _board(section, tasks)
+        board = _board(section, tasks, trials=trials)
         if board.key in boards:
             section.findings.error(section.where("key"), f"the key '{board.key}' is taken by another leaderboard.")
         boards[board.key] = board
     return list(boards.values())
 
 
-def _board(section: Section, tasks: Sequence[TaskPlan]) -> BoardPlan:
+def _board(section: Section, tasks: Sequence[TaskPlan], *, trials: int) -> BoardPlan:
     section.get("index")  # the order of the file is the order of the boards
-    reader = _Columns(section, tasks)
+    reader = _Columns(section, tasks, trials=trials)
     columns = reader.read()
     primary = section.integer("primary_index", default=min((c.index for c in columns), default=0))
     if columns and primary not in {column.index for column in columns}:
@@ -79,10 +81,11 @@ def _rule(section: Section) -> SubmissionRule:
 class _Columns:
     """Reads the columns of one board."""
 
-    def __init__(self, board: Section, tasks: Sequence[TaskPlan]) -> None:
+    def __init__(self, board: Section, tasks: Sequence[TaskPlan], *, trials: int) -> None:
         self._board = board
         self._findings = board.findings
         self._tasks = tasks
+        self._trials = trials
         # A program that declares no scores (a plain Codabench one) may give any.
         self._open = {p.key for task in tasks for p in task.programs if not p.scores}
         self._declared = {
@@ -119,6 +122,10 @@ class _Columns:
         computation = section.choice("computation", _COMPUTATIONS, default="")
         source = "" if computation else self._source(section, key)
         low, high = self._scale(section, source)
+        over = self._over(section)
+        pass_at = self._pass_at(section, over, source, high)
+        if over.startswith("pass^"):
+            low, high = 0.0, 1.0
         sorting = self._declared[source][2] if source in self._declared else Sorting.DESC
         column = ColumnPlan(
             index=index or 0,
@@ -128,7 +135,8 @@ class _Columns:
             precision=section.integer("precision", default=2, most=10),
             hidden=section.flag("hidden", default=False),
             source=source,
-            over=self._over(section),
+            over=over,
+            pass_at=pass_at,
             interval=section.choice("interval", ("bootstrap",), default=""),
             low=low,
             high=high,
@@ -141,9 +149,36 @@ class _Columns:
     def _over(self, section: Section) -> str:
         value = section.get("over")
         if value is not None and (value.scalar or "").startswith("pass^"):
-            self._findings.error(value.place, "pass^k is not offered by this version.", allowed=_OVER)
-            return "mean"
+            return self._pass_hat_k(value)
         return section.choice("over", _OVER, default="mean")
+
+    def _pass_hat_k(self, value: Value) -> str:
+        match = _PASS.fullmatch(value.scalar or "")
+        allowed = [f"pass^{k}" for k in range(1, self._trials + 1)]
+        if match is None or int(match.group(1)) > self._trials:
+            message = f"needs as many trials: no phase runs a scenario more than {self._trials} time(s)."
+            self._findings.error(value.place, message, allowed=allowed)
+            return "mean"
+        return match.group(0)
+
+    def _pass_at(self, section: Section, over: str, source: str, high: float | None) -> float | None:
+        """From which value on a trial passes; the upper end of the scale where nothing else is said."""
+        value = section.get("pass_at")
+        if not over.startswith("pass^"):
+            if value is not None:
+                self._findings.error(value.place, "belongs to a column with `over: pass^k`.")
+            return None
+        if source in EPISODE_SCORES:
+            message = f"'{source}' is no score of a trial; pass^k needs one that a scoring program gives."
+            self._findings.error(section.where("over"), message)
+        if source in self._declared and self._declared[source][2] == Sorting.ASC:
+            self._findings.error(section.where("over"), "needs a score of which more is better.")
+        if value is not None:
+            return value.number()
+        if high is None:
+            message = "needs `pass_at` (from which value on a trial passes), or a `scale` whose upper end it then is."
+            self._findings.error(section.where("over"), message)
+        return high
 
     def _source(self, section: Section, key: str) -> str:
         """Where the column's numbers come from; a Codabench column is named as its score."""

@@ -88,7 +88,7 @@ def _competition(root: Section, files: BundleFiles) -> CompetitionPlan:
     zone = _zone(root)
     tasks, indexes, task_extras = read_tasks(root, files)
     phases, phase_extras = read_phases(root, files, zone=zone, tasks=tasks, indexes=indexes)
-    boards = read_boards(root, tasks)
+    boards = read_boards(root, tasks, trials=max((phase.trials for phase in phases), default=1))
     if logo := root.get("image"):
         files.file(logo)
     terms = root.needed("terms")

@@ -17,6 +17,7 @@ from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
 from gauntlet.competitions.models import Takes, Visibility
 
 _MOST_TRIALS: Final = 100
+_ISOLATION: Final = ("submission", "scenario")
 _KEPT: Final = {
     "llm": "is kept; metered models have no effect in this version.",
     "auto_migrate_to_this_phase": "is kept; submissions are not carried from phase to phase in this version.",
@@ -70,7 +71,7 @@ def _phase(
     hidden = any(task.hidden for task in tasks if task.index in wanted)
     visibility = _visibility(section, hidden=hidden)
     reveal_at = _reveal_at(section, zone, visibility=visibility)
-    _check_isolation(section)
+    trials = section.integer("trials", default=1, least=1, most=_MOST_TRIALS)
     phase = PhasePlan(
         name=section.text("name", required=True, longest=256),
         description=section.text("description"),
@@ -84,7 +85,8 @@ def _phase(
         max_failed_starts_per_day=_limit(section, "max_failed_starts_per_day", default=10),
         visibility=visibility,
         reveal_at=reveal_at,
-        trials=section.integer("trials", default=1, least=1, most=_MOST_TRIALS),
+        trials=trials,
+        isolation=section.choice("isolation", _ISOLATION, default="submission" if trials == 1 else "scenario"),
         max_parallel_episodes=section.integer("max_parallel_episodes", default=1, least=1, most=1000),
         execution_time_limit=section.integer("execution_time_limit", default=600, least=1, most=7 * 86400),
         kit=files.folder(section, "starting_kit"),
@@ -163,9 +165,3 @@ def _reveal_at(section: Section, zone: ZoneInfo, *, visibility: Visibility) -> d
     if reveal_at and visibility is not Visibility.NONE:
         section.findings.warning(section.where("reveal_at"), "has an effect only with `visibility: none`.")
     return reveal_at
-
-
-def _check_isolation(section: Section) -> None:
-    if section.choice("isolation", ("submission", "scenario"), default="submission") == "scenario":
-        message = "a sandbox of its own for each scenario is not offered by this version; one per job is used."
-        section.findings.warning(section.where("isolation"), message)

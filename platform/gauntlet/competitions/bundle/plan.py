@@ -85,6 +85,7 @@ class PhasePlan:
     visibility: Visibility
     reveal_at: datetime | None
     trials: int
+    isolation: str
     max_parallel_episodes: int
     execution_time_limit: int
     kit: Path | None
@@ -103,6 +104,7 @@ class ColumnPlan:
     hidden: bool
     source: str
     over: str
+    pass_at: float | None
     interval: str
     low: float | None
     high: float | None

@@ -111,8 +111,14 @@ class Migration(migrations.Migration):
                 (
                     "over",
                     models.CharField(
-                        default="mean", help_text="mean, sum, min, max: combines scenarios and tasks", max_length=8
+                        default="mean",
+                        help_text="mean, std, sum, min, max or pass^k: combines scenarios, trials and tasks",
+                        max_length=8,
                     ),
+                ),
+                (
+                    "pass_at",
+                    models.FloatField(help_text="from which value on a trial passes, for pass^k", null=True),
                 ),
                 ("interval", models.CharField(blank=True, help_text="bootstrap, or nothing", max_length=16)),
                 ("low", models.FloatField(help_text="scale", null=True)),
@@ -299,6 +305,17 @@ class Migration(migrations.Migration):
                 ),
                 ("reveal_at", models.DateTimeField(blank=True, null=True)),
                 ("trials", models.PositiveSmallIntegerField(default=1)),
+                (
+                    "isolation",
+                    models.CharField(
+                        choices=[
+                            ("submission", "The episodes of a run job share a sandbox"),
+                            ("scenario", "A sandbox for each episode"),
+                        ],
+                        default="submission",
+                        max_length=16,
+                    ),
+                ),
                 ("max_parallel_episodes", models.PositiveSmallIntegerField(default=1)),
                 ("execution_time_limit", models.PositiveIntegerField(default=600, help_text="seconds, one program")),
                 (

@@ -21,6 +21,10 @@ SANDBOX                best available                 bubblewrap or docker
 GAUNTLET_IMAGES        var/images beside manage.py    where the sandbox images are installed
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
+RETRY_SECONDS          30                             how long a host leaves a job to others that failed by its fault
+STOP_SECONDS           10                             how long a worker that is to end may still work on its job
+MIN_FREE_BYTES         1073741824                     a worker whose disk has less room takes no job
+ARTIFACT_SECONDS       86400                          how long a stored file that nothing uses is kept
 LOG_SHOWN_BYTES        262144                         how much of an agent's log a page or the API shows, from its end
 BELL_SECONDS           10                             how often the beat rings, whatever happens
 QUEUES                 default                        names of queues that competitions may use, with commas
@@ -301,6 +305,10 @@ SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
 SANDBOX_IMAGES = Path(env.str("GAUNTLET_IMAGES", default=str(BASE_DIR / "var" / "images"))).resolve()
 RUN_SLICE = _positive("RUN_SLICE", 20)
 LEASE_SECONDS = _positive("LEASE_SECONDS", 60)
+RETRY_SECONDS = _positive("RETRY_SECONDS", 30)
+STOP_SECONDS = _positive("STOP_SECONDS", 10)
+MIN_FREE_BYTES = _positive("MIN_FREE_BYTES", 1 << 30)
+ARTIFACT_SECONDS = _positive("ARTIFACT_SECONDS", 24 * 3600)
 LOG_SHOWN_BYTES = _positive("LOG_SHOWN_BYTES", 256 << 10)
 BELL_SECONDS = _positive("BELL_SECONDS", 10)
 QUEUES = list(dict.fromkeys(["default", *_queues("QUEUES", ["default"])]))

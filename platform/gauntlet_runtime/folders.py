@@ -83,7 +83,11 @@ class ArtifactFolders:
             for descriptor in self._held.values():
                 os.close(descriptor)  # the lock goes with it
             self._held.clear()
-            self._evict()
+            self._evict(self._max_bytes)
+
+    def drop_unused(self) -> None:
+        """Drop every entry that nobody holds: the disk is short."""
+        self._evict(0)
 
     def _entry(self, artifact: Artifact) -> Path:
         name = _name(artifact)
@@ -131,7 +135,7 @@ class ArtifactFolders:
             (entry / "size").write_text(str(_size(entry)))
             entry.rename(self._root / name)
 
-    def _evict(self) -> None:
+    def _evict(self, most: int) -> None:
         """One worker at a time: only who holds this lock takes entries away, so what is listed here stays."""
         descriptor = _open_lock(self._root / ".evicting")
         try:
@@ -139,11 +143,11 @@ class ArtifactFolders:
         except BlockingIOError:
             return  # somebody else is at it
         else:
-            self._evict_alone()
+            self._evict_alone(most)
         finally:
             os.close(descriptor)
 
-    def _evict_alone(self) -> None:
+    def _evict_alone(self, most: int) -> None:
         folders = [path for path in self._root.iterdir() if path.is_dir()]
         for left in folders:
             if left.name.startswith(".") and time.time() - left.lstat().st_mtime > _LEFT_SECONDS:
@@ -154,7 +158,7 @@ class ArtifactFolders:
         sizes = {entry: int((entry / "size").read_text()) for entry in entries}
         total = sum(sizes.values())
         for entry in entries:
-            if total <= self._max_bytes:
+            if total <= most:
                 return
             if self._drop(entry):
                 total -= sizes[entry]

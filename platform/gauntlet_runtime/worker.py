@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import structlog
 from gauntlet_runtime.episodes import run_episodes
 from gauntlet_runtime.folders import CACHE_BYTES, ArtifactFolders
 from gauntlet_runtime.gateway.pool import GatewayPool
+from gauntlet_runtime.health import Health, Unfit
 from gauntlet_runtime.jobs import (
     Claim,
     Failure,
@@ -26,16 +27,23 @@ from gauntlet_runtime.jobs import (
     RunResult,
     RunSpec,
     ScoreResult,
+    SourceUnavailable,
 )
+from gauntlet_runtime.lease import Ending, Lease
 from gauntlet_runtime.programs import run_score
 from gauntlet_runtime.sandbox import is_alive, this_process
 from gauntlet_runtime.sandbox.interface import ImageUnavailable, Sandbox
 from gauntlet_scoring.failures import FailureCode
 
-RENEWALS_PER_LEASE: Final = 3
-RENEWAL_SECONDS: Final = 2.0  # at the latest: a renewal is also how a worker hears that its job was cancelled
+FINISH_SECONDS: Final = 60.0  # for which a result that the source cannot take now is offered again
+_FIRST_WAIT: Final = 0.25
+_LONGEST_WAIT: Final = 5.0
 
 _log = structlog.get_logger(__name__)
+_OVERDUE: Final = Failure(
+    code=FailureCode.INFRASTRUCTURE,
+    message="This took longer than all its limits together, so something of the platform hangs. It is tried again.",
+)
 
 
 class Worker:
@@ -49,6 +57,9 @@ class Worker:
         name: how the platform knows this worker
         gateways: where gateways come from; a pool of the worker's own where None
         cache_bytes: bound of the artifact cache
+        min_free_bytes: room that the disk must have for a job to be taken
+        stop_by: None, or the time (monotonic) by which the worker is to be done; asked again and again
+        hung: called from another thread where a job does not stop that has to; not expected to return
     """
 
     def __init__(
@@ -61,18 +72,27 @@ class Worker:
         *,
         gateways: GatewayPool | None = None,
         cache_bytes: int = CACHE_BYTES,
+        min_free_bytes: int = 0,
+        stop_by: Callable[[], float | None] = lambda: None,
+        hung: Callable[[], None] = lambda: None,
     ) -> None:
         self._source = source
         self._sandbox = sandbox
         self._queues = list(queues)
         self._name = name
         self._owner = this_process()
+        self._folder = folder
         self._jobs = folder / "jobs" / self._owner.replace(":", "-")
         self._packages = folder / "packages"
         self._files = ArtifactFolders(folder / "artifacts", fetch=source.fetch, max_bytes=cache_bytes)
         self._gateways = gateways or GatewayPool()
+        self._stop_by = stop_by
+        self._hung = hung
+        self.health = Health(folder, min_free_bytes=min_free_bytes)
+        self._told: Unfit | None = None
+        self.is_busy = False
         folder.mkdir(parents=True, exist_ok=True)
-        self._clean_up_after_the_dead(folder / "jobs")
+        self.reap()
         self._jobs.mkdir(parents=True, exist_ok=True)
         self._gateways.warm()
         self._owns_gateways = gateways is None
@@ -85,12 +105,30 @@ class Worker:
         return done
 
     def work_once(self) -> bool:
-        """Do the next job; False where the source has none for this worker."""
+        """Do the next job; False where the source has none for this worker, or the worker is to take none."""
+        if self._stop_by() is not None or not self.is_fit():
+            return False
         claim = self._source.claim(queues=self._queues, worker=self._name)
         if claim is None:
             return False
-        self._do(claim)
+        self.is_busy = True
+        try:
+            self._do(claim)
+        finally:
+            self.is_busy = False
         return True
+
+    def is_fit(self) -> bool:
+        """Whether this worker may take work now; where not, it says so once."""
+        if self.health.is_short_of_disk():
+            self._files.drop_unused()
+        unfit = self.health.unfit()
+        if unfit is not None and (self._told is None or self._told.state != unfit.state):
+            _log.warning("worker_takes_no_jobs", state=unfit.state, reason=unfit.reason)
+        if unfit is None and self._told is not None:
+            _log.info("worker_takes_jobs_again")
+        self._told = unfit
+        return unfit is None
 
     def close(self) -> None:
         """End the warm gateway and remove this worker's folders. Idempotent."""
@@ -105,34 +143,65 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _clean_up_after_the_dead(self, jobs: Path) -> None:
-        """Sandboxes and folders of workers that did not live to remove them."""
-        reaped = self._sandbox.reap(is_alive)
+    def reap(self) -> None:
+        """Remove sandboxes and folders of this host's workers that did not live to remove them.
+
+        Any thread may call it. One worker of a host at a time does it; the others need not.
+        """
+        with (self._folder / ".reaping").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            reaped = self._sandbox.reap(is_alive)
+            for left in (self._folder / "jobs").glob("*-*"):
+                if not is_alive(left.name.replace("-", ":", 2)):
+                    shutil.rmtree(left, ignore_errors=True)
+                    reaped.append(left.name)
         if reaped:
-            _log.warning("sandboxes_reaped", labels=reaped)
-        for left in jobs.glob("*-*"):
-            if not is_alive(left.name.replace("-", ":", 1)):
-                shutil.rmtree(left, ignore_errors=True)
+            _log.warning("leftovers_reaped", labels=reaped)
 
     def _do(self, claim: Claim) -> None:
         log = _log.bind(job=claim.job, evaluation=claim.evaluation, submission=claim.submission, kind=claim.spec.kind)
         begun = time.monotonic()
         log.info("job_started", attempt=claim.attempt)
         folder = Path(tempfile.mkdtemp(prefix="job-", dir=self._jobs))
+        lease = Lease(self._source, claim, stop_by=self._stop_by, hung=self._hung)
         try:
-            with self._lease(claim) as lost:
-                outcome = self._result_or_failure(claim, folder, lost, log)
-                if not isinstance(outcome, Failure):
-                    outcome = self._finish_or_failure(claim, outcome, log)
-                if isinstance(outcome, Failure):
-                    self._source.give_back(claim, outcome)
+            with lease:
+                ended = self._work_and_tell(claim, folder, lease, log)
         except LeaseLost:
-            log.warning("job_lost", seconds=round(time.monotonic() - begun, 3))
-        else:
-            log.info("job_ended", seconds=round(time.monotonic() - begun, 3), outcome=_describe(outcome))
+            ended = "lost"
         finally:
             self._files.release()
             shutil.rmtree(folder, ignore_errors=True)
+        log.info("job_ended", seconds=round(time.monotonic() - begun, 3), outcome=ended)
+
+    def _work_and_tell(self, claim: Claim, folder: Path, lease: Lease, log: Any) -> str:
+        """Do the job and tell the source what became of it; the result is one word for the log."""
+        try:
+            outcome = self._result_or_failure(claim, folder, lease.over, log)
+        except LeaseLost:
+            if lease.ending is Ending.STOPPING:
+                self._source.hand_back(claim)
+                return "handed_back"
+            if lease.ending is not Ending.OVERDUE:
+                raise
+            outcome = _OVERDUE
+        if not isinstance(outcome, Failure):
+            outcome = self._finish_or_failure(claim, outcome, log)
+        self.health.note(outcome)
+        if isinstance(outcome, Failure):
+            self._give_back(claim, outcome, log)
+        return _describe(outcome)
+
+    def _give_back(self, claim: Claim, failure: Failure, log: Any) -> None:
+        try:
+            self._source.give_back(claim, failure)
+        except LeaseLost:
+            raise
+        except Exception:  # noqa: BLE001 - then its lease runs out, and it is tried again all the same
+            log.error("job_not_given_back", trace=traceback.format_exc())
 
     def _result_or_failure(
         self, claim: Claim, folder: Path, lost: threading.Event, log: Any
@@ -155,18 +224,31 @@ class Worker:
     def _finish_or_failure(
         self, claim: Claim, result: RunResult | ScoreResult, log: Any
     ) -> RunResult | ScoreResult | Failure:
-        """A result that cannot be stored must not wait for its lease to run out."""
-        try:
-            self._source.finish(claim, result)
-        except LeaseLost:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
-            log.error("result_not_stored", trace=traceback.format_exc())
-            return Failure(
-                code=FailureCode.INFRASTRUCTURE,
-                message=f"The platform could not store this result ({type(error).__name__}). It is tried again.",
-            )
-        return result
+        """Store the result; what cannot be stored must not wait for its lease to run out.
+
+        A source that is away is waited for: episodes that were run are worth it, and the fence guards the result also
+        where the lease has run out meanwhile.
+        """
+        give_up, wait = time.monotonic() + FINISH_SECONDS, _FIRST_WAIT
+        while True:
+            try:
+                self._source.finish(claim, result)
+            except LeaseLost:
+                raise
+            except SourceUnavailable as error:
+                if self._is_too_late(give_up):
+                    return _not_stored(error, log)
+                log.warning("result_waits_for_the_source", reason=str(error), wait=wait)
+                time.sleep(wait)
+                wait = min(2 * wait, _LONGEST_WAIT)
+            except Exception as error:  # noqa: BLE001 - as above
+                return _not_stored(error, log)
+            else:
+                return result
+
+    def _is_too_late(self, give_up: float) -> bool:
+        now, stop_by = time.monotonic(), self._stop_by()
+        return now >= give_up or (stop_by is not None and now >= stop_by)
 
     def _run(self, claim: Claim, folder: Path, lost: threading.Event) -> RunResult | ScoreResult:
         label = f"job-{claim.job}"
@@ -202,33 +284,14 @@ class Worker:
             cancelled=lost,
         )
 
-    @contextmanager
-    def _lease(self, claim: Claim) -> Iterator[threading.Event]:
-        """Renew the lease in a thread of its own; the event is set once the job is no longer ours."""
-        lost, done = threading.Event(), threading.Event()
-        thread = threading.Thread(target=self._renew, args=(claim, lost, done), name=f"lease-{claim.job}", daemon=True)
-        thread.start()
-        try:
-            yield lost
-        finally:
-            done.set()
-            thread.join()
 
-    def _renew(self, claim: Claim, lost: threading.Event, done: threading.Event) -> None:
-        held_until = time.monotonic() + claim.lease_seconds
-        while not done.wait(min(claim.lease_seconds / RENEWALS_PER_LEASE, RENEWAL_SECONDS)):
-            asked = time.monotonic()
-            try:
-                self._source.renew(claim)
-                held_until = asked + claim.lease_seconds
-            except LeaseLost:
-                lost.set()
-                return
-            except Exception:  # noqa: BLE001 - a source that cannot be reached now may be before the lease runs out
-                _log.warning("lease_not_renewed", job=claim.job, trace=traceback.format_exc())
-                if time.monotonic() >= held_until:
-                    lost.set()
-                    return
+def _not_stored(error: Exception, log: Any) -> Failure:
+    log.error("result_not_stored", trace=traceback.format_exc())
+    reason = error.__cause__ or error
+    return Failure(
+        code=FailureCode.INFRASTRUCTURE,
+        message=f"The platform could not store this result ({type(reason).__name__}). It is tried again.",
+    )
 
 
 def _describe(outcome: RunResult | ScoreResult | Failure) -> str:

@@ -27,6 +27,7 @@ from gauntlet_scoring.failures import FailureCode, Owner
 log = structlog.get_logger(__name__)
 _BACKOFF: Final = timedelta(seconds=2)
 GOING_ON: Final = (EvaluationState.QUEUED, EvaluationState.RUNNING, EvaluationState.SCORING)
+_GROWTH: Final = 4  # of the time for which a job is kept from the hosts that it failed on
 
 # First the participants with the fewest running jobs, then the oldest job. SKIP LOCKED: two workers never wait for
 # each other, and each gets a job of its own.
@@ -53,7 +54,7 @@ _NEXT: Final = """
 
 @transaction.atomic
 def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
-    """Lease the next job to a worker, or return None where there is none.
+    """Lease the next job to a worker, or return None where there is none; see `gauntlet.evaluation.queue`.
 
     Locks the job, then its evaluation. Emits job.leased, and with the first job evaluation.running, or
     evaluation.scoring where results were submitted.
@@ -97,9 +98,40 @@ def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:
 
 
 def lock_held(*, job: uuid.UUID, token: uuid.UUID) -> tuple[Job, Evaluation]:
+    if failure.code.owner is Owner.PLATFORM:
+        _leave_to_others(held)
     """Lock a job that is still held under this token, then its evaluation; inside a transaction.
 
     Raises:
+def host_of(worker: str) -> str:
+    """The host of a worker, by its name: "<host>:<process>"."""
+    return worker.rpartition(":")[0] or worker
+
+
+def _leave_to_others(job: Job) -> None:
+    """Another host may well do what this one could not. Where there is none, this one may be well again later."""
+    job.avoided = [*job.avoided, host_of(job.worker)]
+    wait = timedelta(seconds=settings.RETRY_SECONDS) * _GROWTH ** (job.attempt - 1)
+    job.avoided_until = database_now() + wait
+
+
+@transaction.atomic
+def hand_back(*, job: uuid.UUID, token: uuid.UUID) -> None:
+    """Let another worker do a job at once whose own worker is to end; the attempt does not count.
+
+    Emits job.lost and job.ready.
+
+    Raises:
+        LeaseLost: the token is no longer the job's.
+    """
+    held, _ = lock_held(job=job, token=token)
+    move_job(held, JobState.LOST, reason="Its worker was to end and handed it back.")
+    held.attempt -= 1
+    held.available_at = database_now()
+    move_job(held, JobState.READY)
+    ring(held.queue)
+
+
         LeaseLost: the token is no longer the job's, or the evaluation has ended.
     """
     held = Job.objects.select_for_update().filter(pk=job, token=token, state=JobState.LEASED).first()

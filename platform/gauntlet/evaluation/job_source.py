@@ -13,7 +13,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.models import Job
@@ -21,7 +21,17 @@ from gauntlet.evaluation.specs import build_spec
 from gauntlet.storage.models import Artifact as StoredArtifact
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import copy_to, store
-from gauntlet_runtime.jobs import Artifact, Claim, Failure, JobEvent, JobSource, LeaseLost, RunResult, ScoreResult
+from gauntlet_runtime.jobs import (
+    Artifact,
+    Claim,
+    Failure,
+    JobEvent,
+    JobSource,
+    LeaseLost,
+    RunResult,
+    ScoreResult,
+    SourceUnavailable,
+)
 from gauntlet_scoring.failures import FailureCode
 
 P = ParamSpec("P")
@@ -46,6 +56,13 @@ def _connected(method: Callable[P, R]) -> Callable[P, R]:
         return method(*args, **kwargs)
 
     return call
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the database or the storage is away, which may be over in a moment: nothing is wrong with the result."""
+    from botocore.exceptions import BotoCoreError, ClientError  # only here: most installations store in a folder
+
+    return isinstance(error, (OperationalError, InterfaceError, OSError, BotoCoreError, ClientError))
 
 
 def _token_of(job: Job) -> UUID:
@@ -101,7 +118,20 @@ class DatabaseJobSource(JobSource):
 
     @_connected
     def finish(self, claim: Claim, result: RunResult | ScoreResult) -> None:
-        """Store what came out and end the job."""
+        """Store what came out and end the job.
+
+        Raises:
+            LeaseLost
+            SourceUnavailable: the database or the storage is away.
+        """
+        try:
+            self._finish(claim, result)
+        except Exception as error:
+            if _may_pass(error):
+                raise SourceUnavailable(type(error).__name__) from error
+            raise
+
+    def _finish(self, claim: Claim, result: RunResult | ScoreResult) -> None:
         job, token = UUID(claim.job), UUID(claim.token)
         if isinstance(result, RunResult):
             trajectories = {
@@ -123,3 +153,8 @@ class DatabaseJobSource(JobSource):
     def give_back(self, claim: Claim, failure: Failure) -> None:
         """The platform failed, not the program."""
         claims.give_back(job=UUID(claim.job), token=UUID(claim.token), failure=failure)
+
+    @_connected
+    def hand_back(self, claim: Claim) -> None:
+        """The worker is to end; nothing failed."""
+        claims.hand_back(job=UUID(claim.job), token=UUID(claim.token))

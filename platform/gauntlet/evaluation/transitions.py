@@ -51,7 +51,7 @@ def move_evaluation(
     )
 
 
-def move_job(job: Job, state: JobState, *, failure: Failure | None = None) -> None:
+def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reason: str = "") -> None:
     """Put a locked job into another state and write the event; a job that is not leased holds no token.
 
     Raises:
@@ -72,7 +72,7 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None) -> No
         f"job.{state}",
         before=before,
         after=state,
-        reason=failure.message if failure else "",
+        reason=failure.message if failure else reason,
         data={"evaluation": str(job.evaluation_id), "attempt": job.attempt, "worker": job.worker},
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -37,13 +38,19 @@ def is_dying(pid: int) -> bool:
 
 
 def this_process() -> str:
-    """This process as the ``owner`` of runs: "<pid>:<start time>"."""
-    return f"{os.getpid()}:{_start_time(os.getpid())}"
+    """This process as the ``owner`` of runs: "<pid>:<start time>:<host>"."""
+    return f"{os.getpid()}:{_start_time(os.getpid())}:{socket.gethostname()}"
 
 
 def is_alive(owner: str) -> bool:
-    """Whether the process that :func:`this_process` named still lives; its number alone may be somebody else's."""
-    pid, _, started = owner.partition(":")
+    """Whether the process that :func:`this_process` named still lives; its number alone may be somebody else's.
+
+    Folders may be shared by hosts: a process of another host cannot be looked at from here, and counts as alive.
+    """
+    pid, _, rest = owner.partition(":")
+    started, _, host = rest.partition(":")
+    if host and host != socket.gethostname():
+        return True
     return pid.isdecimal() and _start_time(int(pid)) == started
 
 

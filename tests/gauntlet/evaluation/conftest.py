@@ -86,6 +86,11 @@ def worker(db: None) -> FakeWorker:
 
 
 @pytest.fixture
+def make_worker(db: None) -> Callable[[str], FakeWorker]:
+    return FakeWorker
+
+
+@pytest.fixture
 def start(make_phase: Callable[..., Phase], make_submission: Callable[..., Submission]) -> Callable[..., Evaluation]:
     """Put a submission's evaluation into the queue."""
     from gauntlet.evaluation.services import start_evaluations

@@ -15,7 +15,8 @@ from gauntlet.accounts.models import Event
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.models import Evaluation, Job
-from gauntlet.evaluation.services import cancel_evaluation
+from gauntlet.evaluation.services import cancel_evaluation, cancel_submission, start_evaluations
+from gauntlet.submissions.checks import check_next, put_back
 from gauntlet_runtime.jobs import Claim, Failure, LeaseLost, RunSpec
 
 
@@ -25,7 +26,7 @@ def states(evaluation: Evaluation) -> list[str]:
 
 def ready_now() -> None:
     """Let the backoff of retries pass."""
-    Job.objects.filter(state="ready").update(available_at=Now())
+    Job.objects.filter(state="ready").update(available_at=Now(), avoided_until=None)
 
 
 def test_a_claim_leases_the_job_and_starts_the_evaluation(start: Callable[..., Evaluation], worker: Any) -> None:
@@ -130,6 +131,63 @@ def test_a_retry_waits_for_its_backoff(
     start()
     worker.source.give_back(worker.must_claim(), platform_failure)
     assert worker.claim() is None
+
+
+def test_a_job_that_failed_by_a_hosts_fault_goes_to_another_first_and_comes_back_ever_later(
+    start: Callable[..., Evaluation], make_worker: Callable[[str], Any], platform_failure: Failure
+) -> None:
+    sick, same_host, other = make_worker("sick:1"), make_worker("sick:2"), make_worker("well:1")
+    start()
+    waits = []
+    for _ in range(2):
+        ready_now()
+        sick.source.give_back(sick.must_claim(), platform_failure)
+        job = Job.objects.get()
+        waits.append((job.avoided_until - job.available_at).total_seconds())
+        Job.objects.update(available_at=Now())
+        assert sick.claim() is None
+        assert same_host.claim() is None
+    assert waits[1] > 3 * waits[0] > 0
+    assert other.must_claim().attempt == 3
+
+
+def test_a_job_that_failed_by_the_organizers_fault_is_kept_from_no_host(
+    start: Callable[..., Evaluation], worker: Any, scoring_failure: Failure
+) -> None:
+    start()
+    worker.source.give_back(worker.must_claim(), scoring_failure)
+    Job.objects.update(available_at=Now())
+    assert worker.must_claim().attempt == 2
+
+
+def test_a_job_that_was_handed_back_is_ready_at_once_and_used_no_attempt(
+    start: Callable[..., Evaluation], worker: Any
+) -> None:
+    evaluation = start()
+    first = worker.must_claim()
+    worker.source.hand_back(first)
+    with pytest.raises(LeaseLost):
+        worker.source.finish(first, worker.run(first))
+    second = worker.must_claim()
+    assert (second.job, second.attempt) == (first.job, 1)
+    assert second.token != first.token
+    evaluation.refresh_from_db()
+    assert evaluation.state == "running"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("state", ["received", "checking"])
+def test_cancel_while_it_is_checked_is_final(
+    make_phase: Callable[..., Phase], make_submission: Callable[..., Any], state: str
+) -> None:
+    submission = make_submission(make_phase(), state=state, check_attempts=int(state == "checking"))
+    assert cancel_submission(submission, actor=submission.participant) == 1
+    assert cancel_submission(submission, actor=submission.participant) == 0
+    assert not put_back(submission, reason="The checker died.")
+    submission.refresh_from_db()
+    assert (submission.state, submission.counts_as) == ("cancelled", "attempt")
+    assert not check_next(sandbox=None, on_accept=start_evaluations)
+    assert not submission.evaluations.exists()
 
 
 def test_every_transition_leaves_an_event(start: Callable[..., Evaluation], worker: Any) -> None:

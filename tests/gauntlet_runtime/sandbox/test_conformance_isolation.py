@@ -348,7 +348,9 @@ def test_a_run_outlives_the_thread_that_prepared_it(prepare):
 
 
 def test_the_owner_of_a_run_is_told_from_a_later_process_with_its_number():
-    pid, started = this_process().split(":")
+    pid, started, host = this_process().split(":")
     assert is_alive(f"{pid}:{started}")
     assert not is_alive(f"{pid}:{int(started) - 1}")
+    assert not is_alive(f"{pid}:{int(started) - 1}:{host}")
+    assert is_alive(f"{pid}:{int(started) - 1}:another-{host}")  # nothing is known of it here: it is left alone
     assert ctypes.sizeof(ctypes.c_long) == 8

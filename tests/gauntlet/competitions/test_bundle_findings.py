@@ -163,6 +163,34 @@ BROKEN: dict[str, tuple[str, str, str, str, str]] = {
     "long column title": ("title: Own", f"title: {'y' * 37}", "yyy", "leaderboards[0].columns[1].title", "37"),
     "unknown sorting": ("sorting: asc", "sorting: up", "sorting: up", "leaderboards[0].columns[2].sorting", "up"),
     "unknown over": ("over: sum", "over: median", "median", "leaderboards[0].columns[1].over", "median"),
+    "more passes than trials": (
+        "over: sum",
+        "over: pass^2",
+        "pass^2",
+        "leaderboards[0].columns[1].over",
+        "no phase runs a scenario more than 1 time",
+    ),
+    "passes of what is no score of a trial": (
+        "        sorting: asc",
+        "        over: pass^1\n        pass_at: 1",
+        "pass^1",
+        "leaderboards[0].columns[2].over",
+        "no score of a trial",
+    ),
+    "a pass mark without passes": (
+        "over: sum",
+        "over: sum\n        pass_at: 1",
+        "pass_at",
+        "leaderboards[0].columns[1].pass_at",
+        "belongs to a column with `over: pass^k`",
+    ),
+    "unknown isolation": (
+        "    visibility: scores",
+        "    visibility: scores\n    isolation: none",
+        "isolation: none",
+        "phases[0].isolation",
+        "scenario",
+    ),
     "scale upside down": (
         "over: sum",
         "over: sum\n        scale: [1, 0]",
@@ -360,7 +388,7 @@ def test_a_manifest_that_cannot_be_read(content: bytes, words: str, bundle: Any,
 
 @pytest.mark.security
 def test_a_bomb_of_aliases_is_not_expanded(bundle: Any, findings_of: Check) -> None:
-    lines = ["fact_sheet: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines = ["docker_image: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"k{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     bundle.write("competition.yaml", "\n".join([*lines, "fact_sheet: *a11", "version: 2"]))
     (found,) = [f for f in findings_of(bundle) if f.field == "fact_sheet" and f.level == "error"]

@@ -59,6 +59,19 @@ def test_everything_that_the_bundle_says_is_in_the_rows(bundle: Any, organizer: 
     assert names == ["competition.created", "competition.published"]
 
 
+def test_trials_have_a_sandbox_each_and_a_column_may_ask_for_all_of_them(bundle: Any, organizer: User) -> None:
+    bundle.replace("    visibility: scores", "    visibility: scores\n    trials: 3")
+    bundle.replace("over: sum", "over: pass^3\n        interval: bootstrap")
+    competition = import_bundle(bundle.root, organizer=organizer, publish=True)
+    assert [(phase.trials, phase.isolation) for phase in competition.phases.all()] == [
+        (3, "scenario"),
+        (1, "submission"),
+    ]
+    column = competition.leaderboards.get().columns.get(key="own")
+    # The score's own scale, 0 to 10, says what a full pass is; the column itself is a share.
+    assert (column.over, column.pass_at, column.low, column.high) == ("pass^3", 10.0, 0.0, 1.0)
+
+
 def test_scenarios_have_opaque_ids_that_differ_between_tasks_and_secrets(
     bundle: Any, organizer: User, settings: Any
 ) -> None:

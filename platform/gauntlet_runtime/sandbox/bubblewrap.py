@@ -10,6 +10,7 @@ import os
 import resource
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from gauntlet_runtime.sandbox import seccomp, uids
@@ -27,6 +28,7 @@ from gauntlet_runtime.sandbox.interface import (
     SandboxUnavailable,
 )
 from gauntlet_runtime.sandbox.launch import Plan, bubblewrap
+from gauntlet_runtime.sandbox.launcher import Launcher, find_launcher
 from gauntlet_runtime.sandbox.layout import Placed, file_system, place
 from gauntlet_runtime.sandbox.records import (
     RunRecord,
@@ -36,6 +38,7 @@ from gauntlet_runtime.sandbox.records import (
     remove_record,
     write_record,
 )
+from gauntlet_runtime.sandbox.submitted_trees import SubmittedTrees
 from gauntlet_runtime.sandbox.supervision import Setting
 
 _NAMESPACES = ("--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup")
@@ -102,12 +105,15 @@ class Bubblewrap(Sandbox):
     def image_digest(self, image: str) -> str:
         return installed_image(image, folder=self._images).digest
 
+    def submitted_image(self, archive: Path, *, digest: str) -> AbstractContextManager[str]:
+        return SubmittedTrees(self._images).borrowed(archive, digest=digest)
+
     def prepare(self, spec: SandboxSpec) -> Run:
         self.check()
         image = installed_image(spec.image, folder=self._images)
-        for program in ("sh", "setpriv"):
-            if not (image.rootfs / "usr/bin" / program).exists():
-                raise ImageUnavailable(f"image {spec.image} has no /usr/bin/{program}, which is needed to start in it")
+        launcher = find_launcher(self._images) if image.submitted else None
+        if launcher is None:
+            _check_starters(image)
         mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=self._root)
         run = new_run_name(spec.label)
         lease = uids.lease(self._uids, run=run) if self._root else None
@@ -133,8 +139,9 @@ class Bubblewrap(Sandbox):
             if self._hierarchy is not None:
                 self._hierarchy.make(run, spec.limits)
             plan = Plan(
-                arguments=self._arguments(spec, image, mounts),
-                become=_become(uid) if self._root else (),
+                arguments=self._arguments(spec, image, mounts, launcher),
+                become=_become(uid, launcher) if self._root else (),
+                shell=["/usr/bin/sh"] if launcher is None else launcher.shell(),
                 program=spec.command,
                 environment={**image.environment, **spec.environment},
                 seccomp=seccomp.bpf(seccomp.this_architecture()),
@@ -169,7 +176,9 @@ class Bubblewrap(Sandbox):
     def _enforces(self, controller: str) -> bool:
         return self._hierarchy is not None and controller in self._hierarchy.controllers
 
-    def _arguments(self, spec: SandboxSpec, image: InstalledImage, mounts: list[Placed]) -> list[str]:
+    def _arguments(
+        self, spec: SandboxSpec, image: InstalledImage, mounts: list[Placed], launcher: Launcher | None
+    ) -> list[str]:
         arguments = [*_NAMESPACES, "--die-with-parent", "--new-session", "--hostname", _HOST_NAME, "--clearenv"]
         arguments += ["--cap-drop", "ALL"]
         if self._root:
@@ -177,7 +186,8 @@ class Bubblewrap(Sandbox):
             arguments += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
         else:
             arguments += ["--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid())]
-        arguments += file_system(image.rootfs, mounts, spec.limits)
+        first = launcher.arguments() if launcher is not None else ()
+        arguments += file_system(image.rootfs, mounts, spec.limits, first=first)
         return [*arguments, "--chdir", spec.working_directory]
 
     def _join(self, run: str, limits: Limits) -> Callable[[int], None]:
@@ -201,7 +211,16 @@ class Bubblewrap(Sandbox):
         return counters
 
 
-def _become(uid: int) -> list[str]:
+def _check_starters(image: InstalledImage) -> None:
+    """An operator's image brings what starts a program in it."""
+    for program in ("sh", "setpriv"):
+        if not (image.rootfs / "usr/bin" / program).exists():
+            raise ImageUnavailable(f"image {image.name} has no /usr/bin/{program}, which is needed to start in it")
+
+
+def _become(uid: int, launcher: Launcher | None) -> list[str]:
     """The command that turns root without capabilities into the sandbox's uid, for good."""
+    if launcher is not None:
+        return launcher.become(uid)
     words = ["/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all"]
     return [*words, "--bounding-set=-all", "--no-new-privs", "--"]

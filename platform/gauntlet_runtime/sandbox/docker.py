@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from docker.types import LogConfig, Mount, Ulimit
 
 from gauntlet_runtime.sandbox import seccomp, uids
 from gauntlet_runtime.sandbox.cgroups import Counters, group_of
+from gauntlet_runtime.sandbox.docker_images import DockerImages
 from gauntlet_runtime.sandbox.docker_run import ENGINE_ERRORS, DockerPlan, DockerRun
+from gauntlet_runtime.sandbox.image_shelf import SUBMITTED
+from gauntlet_runtime.sandbox.images import default_images_folder
 from gauntlet_runtime.sandbox.interface import (
     Enforcement,
     ImageUnavailable,
@@ -25,6 +29,7 @@ from gauntlet_runtime.sandbox.interface import (
     SandboxSpec,
     SandboxUnavailable,
 )
+from gauntlet_runtime.sandbox.launcher import Launcher, find_launcher
 from gauntlet_runtime.sandbox.layout import SCRATCH, SHARED_MEMORY, Placed, place
 from gauntlet_runtime.sandbox.records import (
     RunRecord,
@@ -44,6 +49,7 @@ _TIMEOUT = 60  # seconds that the engine may take to answer
 # The holder: waits until its standard input is closed, which happens when the worker closes it or dies. It ignores
 # SIGCHLD, so that the kernel clears away the orphans that the program leaves to it.
 _HOLDER = ("sh", "-c", "trap '' CHLD; exec cat")
+_HOLD_WITHOUT_CAT = ("-c", "trap '' CHLD; while read -r _; do :; done")
 _NOBODY = "65534:65534"
 _OWN_PROCESSES = 1
 
@@ -58,7 +64,7 @@ class Docker(Sandbox):
     name = "docker"
 
     def __init__(self, *, state: Path | None = None, images: Path | None = None) -> None:
-        del images  # Docker keeps its own
+        self._images = images or default_images_folder()  # Docker keeps its own; these start participants' ones
         self._state = (state or default_state_folder()).absolute()
         self._client: docker.DockerClient | None = None
 
@@ -118,9 +124,13 @@ class Docker(Sandbox):
         except ENGINE_ERRORS as error:
             raise SandboxUnavailable(f"Docker went away: {error}") from error
 
+    def submitted_image(self, archive: Path, *, digest: str) -> AbstractContextManager[str]:
+        return DockerImages(self._connect(), self._state / "docker-images").borrowed(archive, digest=digest)
+
     def prepare(self, spec: SandboxSpec) -> Run:
         self.check()
         image = self._image(spec.image)
+        launcher = find_launcher(self._images) if spec.image.startswith(f"{SUBMITTED}/") else None
         mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=True)
         run = new_run_name(spec.label)
         lease = uids.lease(self._uids, run=run)
@@ -133,7 +143,7 @@ class Docker(Sandbox):
             record = RunRecord(run=run, label=spec.label, owner=spec.owner, uid=lease.uid)
             folder = write_record(self._runs, record)
             plan = DockerPlan(
-                container=self._container(spec, str(image.id), mounts, run=run, uid=lease.uid),
+                container=self._container(spec, str(image.id), mounts, launcher, run=run, uid=lease.uid),
                 program={
                     "cmd": list(spec.command),
                     "user": f"{lease.uid}:{lease.uid}",
@@ -150,12 +160,21 @@ class Docker(Sandbox):
         return DockerRun(self._connect(), spec, setting, plan)
 
     def _container(
-        self, spec: SandboxSpec, image: str, mounts: Sequence[Placed], *, run: str, uid: int
+        self,
+        spec: SandboxSpec,
+        image: str,
+        mounts: Sequence[Placed],
+        launcher: Launcher | None,
+        *,
+        run: str,
+        uid: int,
     ) -> dict[str, Any]:
         api = self._connect().api
         limits = spec.limits
         scratch, _ = SCRATCH  # /dev/shm is shm_size
         tmpfs = {scratch: f"rw,exec,nosuid,nodev,size={limits.scratch},mode=1777"}
+        bound = {} if launcher is None else launcher.mounts()
+        bound |= {str(one.target): one.source for one in mounts if one.source is not None and not one.size}
         for one in mounts:
             if one.size:
                 tmpfs[str(one.target)] = f"rw,exec,nosuid,nodev,size={one.size},mode=0755,uid={uid},gid={uid}"
@@ -172,16 +191,15 @@ class Docker(Sandbox):
             ulimits=[Ulimit(name="core", soft=0, hard=0)],
             tmpfs=tmpfs,
             mounts=[
-                Mount(target=str(one.target), source=str(one.source), type="bind", read_only=True)
-                for one in mounts
-                if not one.size
+                Mount(target=target, source=str(source), type="bind", read_only=True)
+                for target, source in bound.items()
             ],
             log_config=LogConfig(type="none"),
             cgroupns="private",
         )
         return {
             "image": image,
-            "command": list(_HOLDER),
+            "command": list(_HOLDER) if launcher is None else [*launcher.shell(), *_HOLD_WITHOUT_CAT],
             "entrypoint": [],
             "user": _NOBODY,
             "hostname": "sandbox",

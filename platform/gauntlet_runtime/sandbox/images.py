@@ -1,4 +1,4 @@
-"""The images that `sandbox_images/build.py` installed on this host."""
+"""The images that are installed on this host: by `sandbox_images/build.py`, or from a submission."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class InstalledImage:
     rootfs: Path
     environment: Mapping[str, str]
     command: Sequence[str]
+    submitted: bool = False  # a participant's: nothing of it may run before the sandbox's uid is taken on
 
 
 def default_images_folder() -> Path:
@@ -52,4 +53,5 @@ def installed_image(name: str, *, folder: Path) -> InstalledImage:
         rootfs=home / "rootfs",
         environment=config["environment"],
         command=config["command"],
+        submitted=config.get("submitted", False),
     )

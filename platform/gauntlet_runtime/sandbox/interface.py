@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -214,6 +215,18 @@ class Sandbox(ABC):
         Raises:
             ImageUnavailable: it is not installed.
         """
+
+    def submitted_image(self, archive: Path, *, digest: str) -> AbstractContextManager[str]:
+        """Make a participant's image ready; the context gives the name for `SandboxSpec.image` and keeps it there.
+
+        ``archive`` is what `container_images.check_image` wrote, ``digest`` ("sha256:…") that of its bytes. It is made
+        ready once on a host, and dropped when others were used since and there is no room for it.
+
+        Raises:
+            SandboxUnavailable: this backend cannot start participants' images.
+            SandboxError: it cannot be made ready.
+        """
+        raise SandboxUnavailable(f"{self.name} cannot start participants' images")
 
     @abstractmethod
     def prepare(self, spec: SandboxSpec) -> Run:

@@ -45,6 +45,7 @@ class Plan:
 
     arguments: Sequence[str]  # its own, without descriptors
     become: Sequence[str]  # the command that changes to the sandbox's uid
+    shell: Sequence[str]  # a POSIX shell, called `sh`
     program: Sequence[str]
     environment: Mapping[str, str]  # the program's, whole
     seccomp: bytes
@@ -165,7 +166,7 @@ def _spawn(plan: Plan, owner: int | None, *, stdin: bytes | None, given: Mapping
             files[0] = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             stack.callback(os.close, files[0])
         options = ["--args", _ARGUMENTS, "--seccomp", _SECCOMP, "--info-fd", _INFO, "--block-fd", _BLOCK, "--"]
-        command = [*plan.become, f"/usr/bin/{_GATEKEEPER}", "-c", _WAIT_AT_THE_GATE, "gate", *plan.program]
+        command = [*plan.become, *plan.shell, "-c", _WAIT_AT_THE_GATE, "gate", *plan.program]
         process = spawn(
             bubblewrap(), [*(str(word) for word in options), *command], given={**files, **given}, pipes=pipes
         )

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from gauntlet_runtime.sandbox.interface import Limits, Mount, SandboxError
 from gauntlet_runtime.sandbox.outputs import tree_size
 
-_PROVIDED = {"proc", "dev", "tmp", "sys"}  # never taken from the image
+_PROVIDED = {"proc", "dev", "tmp", "sys", ".gauntlet"}  # never taken from the image
 SHARED_MEMORY = 64 << 20  # /dev/shm, as Docker has it
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108  places inside the sandbox
 _OPEN_FOLDER = 0o005  # others may list and enter
@@ -64,15 +64,16 @@ def _check_source(source: Path, writable: bool, foreign_uid: bool) -> None:
         raise SandboxError(f"the sandbox's uid cannot read {source}: chmod o+rX it, or mount a folder inside it")
 
 
-def file_system(rootfs: Path, mounts: Sequence[Placed], limits: Limits) -> list[str]:
+def file_system(rootfs: Path, mounts: Sequence[Placed], limits: Limits, *, first: Sequence[str] = ()) -> list[str]:
     """bubblewrap's arguments for the whole tree, from the root to the remount that makes it read-only.
 
     bubblewrap can only make the folders of a mount's target where it may write, and the image is no such place. So
     the root is a small tmpfs; what the image has at its top is bound into it piece by piece, and a folder of the image
-    in which a mount needs a new place is built the same way, one level further down.
+    in which a mount needs a new place is built the same way, one level further down. ``first`` are further arguments,
+    for what is the sandbox's own.
     """
     arguments = _bind_children(rootfs, PurePosixPath("/"), [one.target for one in mounts])
-    arguments += ["--proc", "/proc", "--dev", "/dev"]
+    arguments += [*first, "--proc", "/proc", "--dev", "/dev"]
     shared = min(limits.scratch, SHARED_MEMORY)
     for target, size in zip(SCRATCH, (limits.scratch, shared), strict=True):
         arguments += ["--perms", "1777", "--size", str(size), "--tmpfs", target]

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
-from gauntlet.leaderboards.columns import TaskScores, TrialScore
+from gauntlet.leaderboards.columns import TaskScores
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.services import record_result
@@ -69,8 +69,8 @@ def test_values_are_unrounded_intervals_beside_them_and_what_is_missing_is_empty
     phase: Phase, make_user: Callable[..., User], make_submission: Callable[..., Submission]
 ) -> None:
     scored = make_submission(phase, make_user("ada"))
-    shares = {"rubric.score": [TrialScore("a", 1, 0.0), TrialScore("b", 1, EXACT), TrialScore("c", 1, EXACT)]}
-    record_result(scored, tasks=[TaskScores(aggregates={"episodes.steps": EXACT}, scenarios=shares)], scenarios=3)
+    record_result(scored, tasks=[TaskScores(aggregates={"rubric.score": 0.5, "episodes.steps": EXACT})], scenarios=3)
+    ColumnValue.objects.filter(submission=scored, column__key="score").update(low=1 / 3, high=2 / 3)
     unscored = make_submission(phase, make_user("bob"))
     record_result(unscored, tasks=[TaskScores(aggregates={})], scenarios=2)
     ada, bob = lines(phase)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
@@ -56,6 +56,23 @@ def primary_column(leaderboard: Leaderboard) -> Column:
     return next((column for column in shown if column.primary), shown[0])
 
 
+class PassMark(NamedTuple):
+    """From which value of which score on a trial counts as passed on a board."""
+
+    source: str
+    pass_at: float
+
+
+def over_trials(column: Column) -> bool:
+    """Whether the column says how trials compare, so that one trial alone has no value in it."""
+    return column.over not in _COMBINE
+
+
+def pass_mark(columns: Iterable[Column]) -> PassMark | None:
+    """What the first column over passed trials asks for; None where no column does."""
+    return next((PassMark(c.source, c.pass_at or 0.0) for c in columns if c.over.startswith("pass^")), None)
+
+
 def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dict[str, Value]:
     """Compute every column that the scores allow, by column key; the others are absent.
 
@@ -98,7 +115,7 @@ def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
     ]
     if rows:
         return _from_trials(column, rows)
-    if column.over not in _COMBINE:
+    if over_trials(column):
         return None
     aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
     # A task without the score leaves the column empty: a part is not shown as the whole.

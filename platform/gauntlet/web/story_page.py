@@ -9,7 +9,10 @@ from typing import Final
 from uuid import UUID
 
 from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, ScoreStory, Step, SubmissionStory
+from gauntlet.leaderboards.columns import PassMark
 from gauntlet.web.templatetags.gauntlet_ui import duration
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trials import trial_outcome
 
 _TITLES: Final = {
     "received": "Received",
@@ -83,6 +86,7 @@ class EpisodeLine:
     tool_calls: int
     has_trajectory: bool
     values: Sequence[Named]
+    verdict: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,7 @@ class EvaluationTable:
     task: str
     summary: str
     trials: bool
+    verdicts: bool
     keys: Sequence[Named]
     episodes: Sequence[EpisodeLine]
 
@@ -197,17 +202,24 @@ def _difference(score: ScoreStory, other: float | None) -> str:
     return f"this one is {abs(by):.{score.precision}f} {'better' if better else 'worse'}"
 
 
-def tables(story: SubmissionStory, titles: Mapping[str, str]) -> list[EvaluationTable]:
+def tables(
+    story: SubmissionStory, titles: Mapping[str, str], *, passing: PassMark | None = None
+) -> list[EvaluationTable]:
     """The scenarios' tables, one a task.
 
     Args:
         titles: the board's columns by the score that each takes; of a scenario's scores these are shown, or all where
             the board takes none of them.
+        passing: from which score on a trial counts as passed, where a board asks for that.
     """
-    return [_table(one, titles) for one in story.evaluations if any(episode.outcome for episode in one.episodes)]
+    passing = passing if story.scores_visible else None
+    return [
+        _table(one, titles, passing) for one in story.evaluations if any(episode.outcome for episode in one.episodes)
+    ]
 
 
-def _table(evaluation: EvaluationStory, titles: Mapping[str, str]) -> EvaluationTable:
+def _table(evaluation: EvaluationStory, titles: Mapping[str, str], passing: PassMark | None) -> EvaluationTable:
+    passing = passing if evaluation.state == "finished" else None
     episodes = evaluation.episodes
     known = {key for episode in episodes for key in episode.scores}
     shown = {key: title for key, title in titles.items() if key in known}
@@ -218,11 +230,12 @@ def _table(evaluation: EvaluationStory, titles: Mapping[str, str]) -> Evaluation
         summary=f"{answered} of {len(episodes)} episodes ended with an answer.",
         trials=any(episode.trial > 1 for episode in episodes),
         keys=[Named(title=title) for title in shown.values()],
-        episodes=[_episode(episode, shown) for episode in episodes],
+        verdicts=passing is not None,
+        episodes=[_episode(episode, shown, passing) for episode in episodes],
     )
 
 
-def _episode(episode: EpisodeStory, titles: Mapping[str, str]) -> EpisodeLine:
+def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark | None) -> EpisodeLine:
     values = [
         Named(title=title, text=f"{episode.scores[key]:.2f}" if key in episode.scores else "–")
         for key, title in titles.items()
@@ -238,7 +251,13 @@ def _episode(episode: EpisodeStory, titles: Mapping[str, str]) -> EpisodeLine:
         tool_calls=episode.tool_calls,
         has_trajectory=episode.has_trajectory,
         values=values,
+        verdict=_verdict(episode, passing) if passing and episode.outcome else "",
     )
+
+
+def _verdict(episode: EpisodeStory, passing: PassMark) -> str:
+    code = episode.failure and FailureCode(episode.failure.code)
+    return trial_outcome(episode.scores.get(passing.source), pass_at=passing.pass_at, failure=code or None).value
 
 
 def score_title(key: str) -> str:

@@ -20,6 +20,7 @@ from gauntlet.competitions.models import Column
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list, submission_story, visible_reports
 from gauntlet.evaluation.services import cancel_submission
+from gauntlet.leaderboards.columns import over_trials, pass_mark
 from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
@@ -101,13 +102,14 @@ def story(request: HttpRequest, submission_id: UUID) -> HttpResponse:
 def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     submission, audience = access_submission_as_reader(request.user, submission_id)
     told = submission_story(submission, audience=audience, now=timezone.now())
+    columns = _shown_columns(submission)
     return {
         "nav": "submissions" if submission.participant_id == request.user.pk else "",
         "story": told,
         "said": story_page.said(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
-        "evaluations": story_page.tables(told, _column_titles(submission)),
+        "evaluations": story_page.tables(told, _titles(columns), passing=pass_mark(columns)),
         "counts": story_page.counts(told),
         "last_lines": story_page.last_lines(told),
         "competition_title": submission.phase.competition.title,
@@ -117,12 +119,17 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     }
 
 
-def _column_titles(submission: Submission) -> dict[str, str]:
-    """The titles of the visible columns of the competition's boards, by the score that each takes."""
+def _shown_columns(submission: Submission) -> list[Column]:
+    """The visible columns of the competition's boards."""
     columns = Column.objects.filter(
         leaderboard__competition=submission.phase.competition_id, leaderboard__hidden=False, hidden=False
     )
-    return dict(columns.order_by("leaderboard", "index").values_list("source", "title"))
+    return list(columns.order_by("leaderboard", "index"))
+
+
+def _titles(columns: list[Column]) -> dict[str, str]:
+    """Their titles by the score that each takes; a column over trials is no title for the score of one."""
+    return {column.source: column.title for column in columns if not over_trials(column)}
 
 
 @require_POST

@@ -1,0 +1,89 @@
+"""A phase of several trials, from its jobs to the board and the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gauntlet.competitions.models import Column, Phase
+from gauntlet.evaluation.models import Evaluation
+from gauntlet.leaderboards.models import ColumnValue
+from gauntlet_runtime.jobs import ProgramScores, ScoreResult
+
+
+@pytest.fixture
+def phase(make_phase: Callable[..., Phase]) -> Phase:
+    """Three scenarios, twice each; a column is the share of scenarios that passed both times."""
+    phase = make_phase(scenarios=3, trials=2, isolation="scenario", visibility="full", public=True)
+    board = phase.competition.leaderboards.get()
+    source = {"leaderboard": board, "source": "rubric.score"}
+    Column.objects.create(index=2, key="both", title="Both", over="pass^2", pass_at=1.0, **source)
+    Column.objects.create(index=3, key="spread", title="Spread", over="std", **source)
+    return phase
+
+
+def judged(claim: Any, values: dict[tuple[str, int], float | None]) -> ScoreResult:
+    """The scorer's word on each scenario and trial; where it has none, the trial could not be verified."""
+    rows = [
+        {"scenario": e.key, "trial": e.trial, "scores": {} if value is None else {"score": value}}
+        for e in claim.spec.episodes
+        for value in [values[e.key, e.trial]]
+    ]
+    return ScoreResult(programs=[ProgramScores(key="rubric", scores={"score": 0.5}, scenarios=rows)])
+
+
+def test_trials_reach_the_board_and_the_page_with_their_verdicts(
+    start: Callable[..., Evaluation], phase: Phase, worker: Any
+) -> None:
+    evaluation = start(phase)
+    run = worker.must_claim()
+    assert run.spec.isolation == "scenario"
+    assert sorted((e.key, e.trial) for e in run.spec.episodes) == [(f"key-{n}", t) for n in range(3) for t in (1, 2)]
+    worker.source.finish(run, worker.run(run))
+    values = {
+        ("key-0", 1): 1.0,
+        ("key-0", 2): 1.0,
+        ("key-1", 1): 1.0,
+        ("key-1", 2): 0.5,
+        ("key-2", 1): None,
+        ("key-2", 2): 1.0,
+    }
+    score = worker.must_claim()
+    worker.source.finish(score, judged(score, values))
+    evaluation.refresh_from_db()
+    assert evaluation.state == "finished"
+    board = dict(ColumnValue.objects.filter(submission=evaluation.submission).values_list("column__key", "value"))
+    assert board["both"] == 0.5  # of the two scenarios of which both trials were verified, one passed twice
+    assert board["spread"] == pytest.approx(abs(1.0 - 2.5 / 3) / 2**0.5)
+
+    client = Client()
+    client.force_login(evaluation.submission.participant)
+    html = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+    verdicts = [re.sub("<[^>]+>", "", cell).strip() for cell in re.findall(r'data-l="Verdict"[^>]*>(.*?)</td>', html)]
+    assert verdicts == ["Passed", "Passed", "Passed", "Failed", "Not verified", "Passed"]
+
+
+def test_a_page_without_a_column_over_trials_gives_no_verdicts(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], worker: Any
+) -> None:
+    evaluation = start(make_phase(visibility="full", public=True))
+    worker.finish_all()
+    client = Client()
+    client.force_login(evaluation.submission.participant)
+    assert 'data-l="Verdict"' not in client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+
+
+def test_a_sandbox_for_each_scenario_has_the_time_of_one_episode(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], worker: Any
+) -> None:
+    start(make_phase(scenarios=3))
+    together = worker.must_claim().spec
+    worker.claims.clear()
+    start(make_phase(scenarios=3, isolation="scenario"))
+    alone = worker.must_claim().spec
+    seconds = together.episode_limits.episode_seconds
+    assert together.agent_limits.seconds - alone.agent_limits.seconds == 2 * seconds

@@ -1,0 +1,34 @@
+"""Outcomes of trials: what could not be verified, or could not run, is no failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.trials import TrialOutcome, all_passed, trial_outcome
+
+P, F, U, B = TrialOutcome
+
+
+@pytest.mark.parametrize(
+    ("value", "failure", "expected"),
+    [
+        (1.0, None, P),
+        (0.8, None, P),
+        (0.79, None, F),
+        (0.0, FailureCode.TIME_LIMIT, F),
+        (None, None, U),
+        (None, FailureCode.ENVIRONMENT_ERROR, B),
+        (0.0, FailureCode.INFRASTRUCTURE, B),
+    ],
+)
+def test_a_trial_has_one_of_four_outcomes(value, failure, expected):
+    assert trial_outcome(value, pass_at=0.8, failure=failure) is expected
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [([P, P, P], True), ([P, F, U], False), ([P, U, P], None), ([B, P, P], None), ([B, B, F], False), ([], None)],
+)
+def test_a_scenario_is_unresolved_where_nothing_failed_and_not_all_could_tell(outcomes, expected):
+    assert all_passed(outcomes) is expected

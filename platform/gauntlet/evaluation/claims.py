@@ -13,11 +13,12 @@ from typing import Final
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 
 from gauntlet.celery import ring
 from gauntlet.evaluation.models import Evaluation, Job, JobKind
+from gauntlet.evaluation.queue import lock_next
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
 from gauntlet.submissions.services import refund
@@ -26,45 +27,21 @@ from gauntlet_scoring.failures import FailureCode, Owner
 
 log = structlog.get_logger(__name__)
 _BACKOFF: Final = timedelta(seconds=2)
-GOING_ON: Final = (EvaluationState.QUEUED, EvaluationState.RUNNING, EvaluationState.SCORING)
 _GROWTH: Final = 4  # of the time for which a job is kept from the hosts that it failed on
-
-# First the participants with the fewest running jobs, then the oldest job. SKIP LOCKED: two workers never wait for
-# each other, and each gets a job of its own.
-_NEXT: Final = """
-    SELECT job.id
-      FROM evaluation_job job
-      JOIN evaluation_evaluation evaluation ON evaluation.id = job.evaluation_id
-      JOIN submissions_submission submission ON submission.id = evaluation.submission_id
-      LEFT JOIN (
-            SELECT s.participant_id, count(*) AS jobs
-              FROM evaluation_job j
-              JOIN evaluation_evaluation e ON e.id = j.evaluation_id
-              JOIN submissions_submission s ON s.id = e.submission_id
-             WHERE j.state = 'leased'
-             GROUP BY s.participant_id
-           ) running ON running.participant_id = submission.participant_id
-     WHERE job.state = 'ready' AND job.queue = ANY(%s) AND job.available_at <= statement_timestamp()
-       AND evaluation.state IN ('queued', 'running', 'scoring')
-     ORDER BY coalesce(running.jobs, 0), job.created_at, job.id
-     LIMIT 1
-       FOR UPDATE OF job SKIP LOCKED
-"""
+GOING_ON: Final = (EvaluationState.QUEUED, EvaluationState.RUNNING, EvaluationState.SCORING)
 
 
 @transaction.atomic
 def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     """Lease the next job to a worker, or return None where there is none; see `gauntlet.evaluation.queue`.
 
-    Locks the job, then its evaluation. Emits job.leased, and with the first job evaluation.running, or
-    evaluation.scoring where results were submitted.
+    Locks the claims of all workers, then the job, then its evaluation. Emits job.leased, and with the first job
+    evaluation.running, or evaluation.scoring where results were submitted.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_NEXT, [list(queues)])
-        row = cursor.fetchone()
-    if row is None:
+    pk = lock_next(queues=queues, host=host_of(worker))
+    if pk is None:
         return None
-    job = Job.objects.select_for_update().get(pk=row[0])
+    job = Job.objects.get(pk=pk)
     evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
     job.attempt += 1
     job.token = uuid.uuid4()
@@ -98,11 +75,34 @@ def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:
 
 
 def lock_held(*, job: uuid.UUID, token: uuid.UUID) -> tuple[Job, Evaluation]:
-    if failure.code.owner is Owner.PLATFORM:
-        _leave_to_others(held)
     """Lock a job that is still held under this token, then its evaluation; inside a transaction.
 
     Raises:
+        LeaseLost: the token is no longer the job's, or the evaluation has ended.
+    """
+    held = Job.objects.select_for_update().filter(pk=job, token=token, state=JobState.LEASED).first()
+    if held is None:
+        raise LeaseLost(f"job {job} is no longer ours")
+    evaluation = Evaluation.objects.select_for_update().get(pk=held.evaluation_id)
+    if evaluation.state not in GOING_ON:
+        raise LeaseLost(f"evaluation {evaluation.pk} is {evaluation.state}")
+    held.evaluation = evaluation
+    return held, evaluation
+
+
+@transaction.atomic
+def give_back(*, job: uuid.UUID, token: uuid.UUID, failure: Failure) -> None:
+    """Try a job again whose worker could not do it, while attempts last; else fail its evaluation and refund.
+
+    Raises:
+        LeaseLost: the token is no longer the job's.
+    """
+    held, evaluation = lock_held(job=job, token=token)
+    if failure.code.owner is Owner.PLATFORM:
+        _leave_to_others(held)
+    retry_or_fail(held, evaluation, failure=failure)
+
+
 def host_of(worker: str) -> str:
     """The host of a worker, by its name: "<host>:<process>"."""
     return worker.rpartition(":")[0] or worker
@@ -130,29 +130,6 @@ def hand_back(*, job: uuid.UUID, token: uuid.UUID) -> None:
     held.available_at = database_now()
     move_job(held, JobState.READY)
     ring(held.queue)
-
-
-        LeaseLost: the token is no longer the job's, or the evaluation has ended.
-    """
-    held = Job.objects.select_for_update().filter(pk=job, token=token, state=JobState.LEASED).first()
-    if held is None:
-        raise LeaseLost(f"job {job} is no longer ours")
-    evaluation = Evaluation.objects.select_for_update().get(pk=held.evaluation_id)
-    if evaluation.state not in GOING_ON:
-        raise LeaseLost(f"evaluation {evaluation.pk} is {evaluation.state}")
-    held.evaluation = evaluation
-    return held, evaluation
-
-
-@transaction.atomic
-def give_back(*, job: uuid.UUID, token: uuid.UUID, failure: Failure) -> None:
-    """Try a job again whose worker could not do it, while attempts last; else fail its evaluation and refund.
-
-    Raises:
-        LeaseLost: the token is no longer the job's.
-    """
-    held, evaluation = lock_held(job=job, token=token)
-    retry_or_fail(held, evaluation, failure=failure)
 
 
 def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure) -> None:

@@ -75,9 +75,16 @@ def create_score_job(evaluation: Evaluation) -> None:
 
 
 def _create_job(evaluation: Evaluation, kind: JobKind, *, index: int) -> Job:
-    queue = evaluation.submission.phase.queue
-    job = Job.objects.create(evaluation=evaluation, kind=kind, index=index, queue=queue, available_at=database_now())
-    ring(queue)
+    submission = evaluation.submission
+    job = Job.objects.create(
+        evaluation=evaluation,
+        participant_id=submission.participant_id,
+        kind=kind,
+        index=index,
+        queue=submission.phase.queue,
+        available_at=database_now(),
+    )
+    ring(job.queue)
     return job
 
 

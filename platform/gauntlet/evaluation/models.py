@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -68,6 +69,9 @@ class Job(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     evaluation = models.ForeignKey(Evaluation, on_delete=models.CASCADE, related_name="jobs")
+    participant = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", help_text="whose turn it takes"
+    )
     kind = models.CharField(max_length=8, choices=JobKind.choices)
     index = models.PositiveIntegerField(default=0, help_text="slice of the evaluation; 0 is the first episode")
     queue = models.CharField(max_length=64, default="default")
@@ -101,6 +105,10 @@ class Job(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["queue", "available_at"], condition=Q(state="ready"), name="job_ready"),
             models.Index(fields=["leased_until"], condition=Q(state="leased"), name="job_leases"),
+            models.Index(
+                fields=["participant", "-started_at"], condition=Q(started_at__isnull=False), name="job_last_turn"
+            ),
+            models.Index(fields=["queue", "-ended_at"], condition=Q(state="done"), name="job_pace"),
         ]
 
 

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
-from django.db import connection
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase, Takes
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
+from gauntlet.evaluation.queue import estimate_seconds, queue_positions
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
     EpisodeStory,
@@ -36,51 +36,6 @@ _UNCHECKED: Final = (SubmissionState.RECEIVED, SubmissionState.CHECKING)
 _NEWEST: Final = ~Exists(
     Evaluation.objects.filter(submission=OuterRef("submission"), task=OuterRef("task"), number__gt=OuterRef("number"))
 )
-
-# The order in which ready jobs will be claimed: a participant's n-th waiting job counts as if the n - 1 before it ran.
-_QUEUE: Final = """
-    WITH running AS (
-        SELECT s.participant_id, count(*) AS jobs
-          FROM evaluation_job j
-          JOIN evaluation_evaluation e ON e.id = j.evaluation_id
-          JOIN submissions_submission s ON s.id = e.submission_id
-         WHERE j.state = 'leased'
-         GROUP BY s.participant_id
-    ), waiting AS (
-        SELECT j.evaluation_id, j.created_at,
-               coalesce(r.jobs, 0) + row_number() OVER (PARTITION BY s.participant_id ORDER BY j.created_at) AS turn
-          FROM evaluation_job j
-          JOIN evaluation_evaluation e ON e.id = j.evaluation_id
-          JOIN submissions_submission s ON s.id = e.submission_id
-          LEFT JOIN running r ON r.participant_id = s.participant_id
-         WHERE j.state = 'ready' AND e.state IN ('queued', 'running', 'scoring')
-    )
-    SELECT evaluation_id, min(place)
-      FROM (SELECT evaluation_id, row_number() OVER (ORDER BY turn, created_at) AS place FROM waiting) placed
-     GROUP BY evaluation_id
-"""
-
-_PACE: Final = """
-    SELECT extract(epoch FROM avg(ended_at - started_at)), greatest(1, (
-               SELECT count(DISTINCT worker) FROM evaluation_job WHERE state = 'leased'))
-      FROM (SELECT started_at, ended_at FROM evaluation_job
-             WHERE state = 'done' AND started_at IS NOT NULL ORDER BY ended_at DESC LIMIT 50) recent
-"""
-
-
-def queue_positions() -> dict[str, int]:
-    """The place of every evaluation with a ready job in the queue, by evaluation id; 1 is next."""
-    with connection.cursor() as cursor:
-        cursor.execute(_QUEUE)
-        return {str(evaluation): place for evaluation, place in cursor.fetchall()}
-
-
-def estimate_seconds(position: int) -> int | None:
-    """How long a job at this place waits at the recent pace and number of workers; None without a history."""
-    with connection.cursor() as cursor:
-        cursor.execute(_PACE)
-        seconds, workers = cursor.fetchone()
-    return None if seconds is None else round(float(seconds) * position / workers)
 
 
 def current_evaluations(submission: Submission) -> list[Evaluation]:
@@ -187,7 +142,7 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
         number=evaluation.number,
         state=evaluation.state,
         position=position,
-        estimate_seconds=estimate_seconds(position) if position else None,
+        estimate_seconds=estimate_seconds(position, queue=phase.queue) if position else None,
         episodes_done=evaluation.episodes_done,
         episodes_total=evaluation.episodes_total,
         failure=failure_story(evaluation.failure_code, evaluation.failure_message),

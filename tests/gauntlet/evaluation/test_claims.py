@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from gauntlet.accounts.models import Event
 from gauntlet.competitions.models import Phase
-from gauntlet.evaluation import claims
+from gauntlet.evaluation import claims, queue
 from gauntlet.evaluation.models import Evaluation, Job
 from gauntlet.evaluation.services import cancel_evaluation, cancel_submission, start_evaluations
 from gauntlet.submissions.checks import check_next, put_back
@@ -236,15 +236,16 @@ def test_workers_that_claim_at_once_never_get_the_same_job(start: Callable[..., 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_lock_they_do(start: Callable[..., Evaluation]) -> None:
-    """The control of the test above: the same reading without FOR UPDATE gives one job to several."""
+def test_without_the_lock_they_do(start: Callable[..., Evaluation], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control of the test above: the same reading without the locks gives one job to several."""
     start()
     together = Barrier(4)
+    monkeypatch.setattr(queue, "_LOCK", "SELECT 1")
+    monkeypatch.setattr(queue, "_NEXT", queue._NEXT.replace("FOR UPDATE OF job SKIP LOCKED", ""))
 
     def pick() -> str:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(claims._NEXT.replace("FOR UPDATE OF job SKIP LOCKED", ""), [["default"]])
-            (job,) = cursor.fetchone()
+        with transaction.atomic():
+            job = queue.lock_next(queues=["default"], host="host")
             together.wait(timeout=30)
             return str(job)
 

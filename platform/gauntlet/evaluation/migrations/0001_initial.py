@@ -3,6 +3,7 @@
 import uuid
 
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
 
@@ -13,6 +14,7 @@ class Migration(migrations.Migration):
         ("competitions", "0001_initial"),
         ("storage", "0001_initial"),
         ("submissions", "0001_initial"),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
@@ -179,6 +181,15 @@ class Migration(migrations.Migration):
                     "evaluation",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE, related_name="jobs", to="evaluation.evaluation"
+                    ),
+                ),
+                (
+                    "participant",
+                    models.ForeignKey(
+                        help_text="whose turn it takes",
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -386,6 +397,18 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="job",
             index=models.Index(condition=models.Q(("state", "leased")), fields=["leased_until"], name="job_leases"),
+        ),
+        migrations.AddIndex(
+            model_name="job",
+            index=models.Index(
+                condition=models.Q(("started_at__isnull", False)),
+                fields=["participant", "-started_at"],
+                name="job_last_turn",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="job",
+            index=models.Index(condition=models.Q(("state", "done")), fields=["queue", "-ended_at"], name="job_pace"),
         ),
         migrations.AddConstraint(
             model_name="job",

@@ -134,6 +134,7 @@ def _evaluation(submission: Submission, *, state: str, now: datetime, code: str 
     )
     Job.objects.create(
         evaluation=evaluation,
+        participant=submission.participant,
         kind="run",
         state={"failed": "failed", "cancelled": "failed", "running": "ready", "queued": "ready"}.get(state, "done"),
         attempt=1,

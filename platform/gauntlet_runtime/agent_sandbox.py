@@ -20,6 +20,11 @@ PACKAGES_FOLDER: Final = "/app/packages"
 DOOR_FOLDER: Final = "/run/gauntlet"
 DOOR_NAME: Final = "gateway.sock"
 DOOR_PORT: Final = 8080
+MODEL_ENVIRONMENT: Final = {  # what clients of this protocol look for; the key is outside, and they want one
+    "GAUNTLET_LLM_URL": f"http://127.0.0.1:{DOOR_PORT}/llm/v1",
+    "OPENAI_BASE_URL": f"http://127.0.0.1:{DOOR_PORT}/llm/v1",
+    "OPENAI_API_KEY": "none",
+}
 LOG_BYTES: Final = 32 << 10  # of each stream of each start
 
 
@@ -38,6 +43,7 @@ class AgentSandbox:
         limits: Limits,
         owner: str,
         label: str,
+        models: bool = False,
     ) -> None:
         self.generation = generation
         self.verdict: Verdict | None = None
@@ -52,6 +58,7 @@ class AgentSandbox:
             **BARE_ENVIRONMENT,
             "GAUNTLET_URL": f"http://127.0.0.1:{DOOR_PORT}",
             "GAUNTLET_SOCKET": f"{DOOR_FOLDER}/{DOOR_NAME}",
+            **(MODEL_ENVIRONMENT if models else {}),
         }
         if packages is not None:
             mounts.append(Mount(target=PACKAGES_FOLDER, source=packages))

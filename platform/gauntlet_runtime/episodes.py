@@ -10,6 +10,7 @@ from typing import Any
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.gateway.pool import GatewayPool
 from gauntlet_runtime.jobs import JobEvent, RunResult, RunSpec
+from gauntlet_runtime.metering import ModelSupply, NoModels
 from gauntlet_runtime.run_job import RunJob
 from gauntlet_runtime.sandbox.interface import Sandbox
 
@@ -28,6 +29,7 @@ def run_episodes(
     label: str,
     on_event: OnEvent,
     cancelled: threading.Event,
+    models: ModelSupply | None = None,
 ) -> RunResult:
     """Run the agent against every episode of ``spec`` and record what it did.
 
@@ -43,6 +45,7 @@ def run_episodes(
         label: names this job's sandboxes
         on_event: told of each start and end of an episode, from the calling thread
         cancelled: when set, everything is killed at once
+        models: where the language models that the spec offers come from
 
     Raises:
         LeaseLost: ``cancelled`` was set.
@@ -59,5 +62,6 @@ def run_episodes(
         label=label,
         on_event=on_event,
         cancelled=cancelled,
+        models=models or NoModels(),
     )
     return job.run()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from gauntlet_runtime.metering import ModelSpec, ModelSupply, NoModels
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -101,6 +103,7 @@ class RunSpec(_Message):
     #: The first slice of an evaluation: one episode at a time until one has ended under a living agent, which is then
     #: told as AGENT_PROVEN; an agent that opens none, or loses the first two to crashes, fails the evaluation.
     probe: bool = False
+    llm: ModelSpec | None = None  # the language models that the agent may call; their key is in no spec
 
 
 class ScoringProgramSpec(_Message):
@@ -160,6 +163,9 @@ class EpisodeResult(_Message):
     seconds: float
     steps: int = 0
     tool_calls: int = 0
+    model_calls: int = 0
+    tokens: int = 0  # of its model calls, in and out
+    cost: Decimal = Decimal(0)  # of them, in the currency of the prices
     trajectory: Path | None = None  # local zip with trajectory.jsonl and blobs/; the source stores it
 
 
@@ -269,3 +275,7 @@ class JobSource(ABC):
         Raises:
             LeaseLost
         """
+
+    def models(self, claim: Claim) -> ModelSupply:
+        """Where the language models of a claimed run job come from; every word of it is fenced by the claim's token."""
+        return NoModels()

@@ -24,11 +24,14 @@ from gauntlet_runtime.gateway.messages import (
     EpisodeEnded,
     EpisodeOpened,
     JobSetup,
+    ModelNotice,
     Notice,
 )
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
 from gauntlet_runtime.gateway.recorder import pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
+from gauntlet_runtime.metering import ModelSupply
+from gauntlet_runtime.model_relay import ModelRelay, models_offered, no_provider
 from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
 from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
@@ -37,10 +40,13 @@ from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
 PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
+MODEL_SECONDS: Final = 1800.0  # the same for its language models, whose patience is longer
 CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered means that the environment hangs
 IDLE_SECONDS: Final = 60.0  # an agent without an open episode, while some are left, is stopped after this (or longer)
 GRACE_SECONDS: Final = 10.0  # the same, after it let an episode run out of time
 LEAVE_SECONDS: Final = 2.0  # how long an agent may tidy up after its last episode
+#: Ends of an episode after which nobody knows yet whether the agent works.
+_SAYS_NOTHING: Final = (FailureCode.ENVIRONMENT_ERROR, FailureCode.INFRASTRUCTURE)
 _POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
 _BARREN_STARTS: Final = 2  # starts in a row that open no episode; then the agent is given up
 
@@ -81,6 +87,7 @@ class RunJob:
         label: str,
         on_event: Callable[[JobEvent, dict[str, Any]], None],
         cancelled: threading.Event,
+        models: ModelSupply,
     ) -> None:
         self._spec = spec
         self._sandbox = sandbox
@@ -92,6 +99,7 @@ class RunJob:
         self._label = label
         self._on_event = on_event
         self._cancelled = cancelled
+        self._models = models
         self._slots = max(1, min(spec.max_parallel_episodes, len(spec.episodes)))
         self._inbox: queue.SimpleQueue[Notice | AgentOver | GatewayOver | Trouble] = queue.SimpleQueue()
         self._results: dict[str, EpisodeResult] = {}
@@ -104,6 +112,9 @@ class RunJob:
 
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
+        self._access = self._models.access() if self._spec.llm is not None else None
+        if self._spec.llm is not None and self._access is None:
+            return RunResult(episodes=[], failure=no_provider(self._spec.llm))
         provenance = run_provenance(self._spec, self._sandbox)
         if not self._spec.episodes:
             return RunResult(episodes=[], provenance=provenance)
@@ -113,6 +124,7 @@ class RunJob:
             return RunResult(episodes=[], failure=refused.failure, log=refused.log, provenance=provenance)
         environment = self._environment_folders()
         self._gateway = self._pool.spawn()
+        self._relay = ModelRelay(self._models, self._gateway) if self._access is not None else None
         reader = threading.Thread(target=self._read_notices, name=f"{self._label}-gateway", daemon=True)
         reader.start()
         self._environments = self._make_environments(*environment)
@@ -131,6 +143,8 @@ class RunJob:
                 self._close()
             finally:
                 reader.join()
+                if self._relay is not None:
+                    self._relay.close()
                 self._gateway.release()
         return RunResult(
             episodes=[self._results[e.episode] for e in self._spec.episodes if e.episode in self._results],
@@ -185,6 +199,8 @@ class RunJob:
     def _begin(self) -> None:
         (self._folder / "doors").mkdir()
         self._gateway.send(Begin(setup=self._write_setup()))
+        if self._access is not None:
+            self._gateway.send(models_offered(self._access))
         for slot in range(self._slots):
             self._environments.start(slot)
 
@@ -204,6 +220,7 @@ class RunJob:
             grace_seconds=min(GRACE_SECONDS, idle),
             leave_seconds=LEAVE_SECONDS,
             call_seconds=CALL_SECONDS,
+            models=self._spec.llm,
         )
         path = self._folder / "setup.json"
         path.write_text(setup.model_dump_json())
@@ -212,7 +229,8 @@ class RunJob:
     def _prepare_agent(self, generation: int) -> AgentSandbox:
         # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
         # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
-        waiting = PLATFORM_SECONDS * (1 if self._alone else len(self._left()))
+        waiting = PLATFORM_SECONDS + (MODEL_SECONDS if self._spec.llm is not None else 0.0)
+        waiting *= 1 if self._alone else len(self._left())
         return AgentSandbox(
             self._spec.agent,
             generation=generation,
@@ -223,6 +241,7 @@ class RunJob:
             limits=sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting),
             owner=self._owner,
             label=self._label,
+            models=self._spec.llm is not None,
         )
 
     @property
@@ -243,7 +262,11 @@ class RunJob:
 
     def _read_notices(self) -> None:
         while (notice := self._gateway.receive()) is not None:
-            self._inbox.put(notice)
+            if isinstance(notice, ModelNotice):
+                if self._relay is not None:
+                    self._relay.take(notice)
+            else:
+                self._inbox.put(notice)
         self._inbox.put(GatewayOver())
 
     # Steps
@@ -296,12 +319,15 @@ class RunJob:
             seconds=ended.seconds,
             steps=ended.steps,
             tool_calls=ended.tool_calls,
+            model_calls=ended.model_calls,
+            tokens=ended.tokens,
+            cost=ended.cost,
             trajectory=trajectory,
         )
         if ended.lost:
             self._crashed.add(ended.episode)
         self._tell_end(ended.episode)
-        if self._probing and not ended.lost and ended.failure is not FailureCode.ENVIRONMENT_ERROR:
+        if self._probing and not ended.lost and ended.failure not in _SAYS_NOTHING:
             self._probing = False
             self._on_event(JobEvent.AGENT_PROVEN, {})
         if self._alone and ended.generation is not None:

@@ -282,6 +282,7 @@ class Worker:
             label=label,
             on_event=report,
             cancelled=lost,
+            models=self._source.models(claim),
         )
 
 

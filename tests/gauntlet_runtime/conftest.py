@@ -30,6 +30,7 @@ from gauntlet_runtime.jobs import (
     RunSpec,
     SandboxLimits,
 )
+from gauntlet_runtime.metering import ModelSupply
 from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_runtime.sandbox.interface import Sandbox
 from gauntlet_scoring.trajectory import Event, read_events
@@ -97,6 +98,7 @@ class RunRoom:
     folder: Path
     cancelled: threading.Event = field(default_factory=threading.Event)
     on_event: Callable[[JobEvent, dict[str, Any]], None] = lambda event, detail: None
+    models: ModelSupply | None = None
 
     def spec(
         self,
@@ -144,6 +146,7 @@ class RunRoom:
             label="test",
             on_event=on_event,
             cancelled=self.cancelled,
+            models=self.models,
         )
         sys.stdout.write(result.log)  # pytest shows it where the test fails
         return Outcome(result=result, events=events)

@@ -16,6 +16,7 @@ from gauntlet_runtime.gateway.bodies import read_body, send_json
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
+from gauntlet_runtime.gateway.model_door import ModelDoor
 from gauntlet_runtime.gateway.tool_door import ToolDoor, episode_error
 from gauntlet_scoring.trajectory import PlanStep
 
@@ -58,10 +59,11 @@ BodyT = TypeVar("BodyT", bound=_Body)
 class EpisodeApi:
     """One application for every agent sandbox of a job; ``generation`` says which sandbox a listener belongs to."""
 
-    def __init__(self, job: Job, actions: Actions, door: ToolDoor) -> None:
+    def __init__(self, job: Job, actions: Actions, door: ToolDoor, models: ModelDoor | None = None) -> None:
         self._job = job
         self._actions = actions
         self._door = door
+        self._models = models
         self._running = 0
         self._keys: dict[tuple[int, str], asyncio.Task[dict[str, Any] | None]] = {}
 
@@ -99,7 +101,11 @@ class EpisodeApi:
                 if method != ("PUT" if what == "plan" else "POST"):
                     raise ApiError(405, "method_not_allowed", f"/{what} does not take {method}.")
                 await self._act(self._job.find(episode_id, generation), what, scope, receive, send)
-            case ["llm", "v1", *_]:
+            case ["episodes", episode_id, "llm", "v1", *rest] if self._models is not None:
+                await self._models(generation, episode_id, rest, scope, receive, send)
+            case ["llm", "v1", *rest] if self._models is not None:
+                await self._models(generation, None, rest, scope, receive, send)
+            case ["llm", "v1", *_] | ["episodes", _, "llm", "v1", *_]:
                 raise ApiError(503, "no_models", "This competition offers no language model.")
             case _:
                 raise ApiError(404, "not_found", "There is nothing here. See /episodes.")

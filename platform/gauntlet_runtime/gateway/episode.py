@@ -12,8 +12,10 @@ from typing import Any, Final
 from gauntlet_runtime.gateway.clock import EpisodeClock
 from gauntlet_runtime.gateway.environment import EnvironmentLink
 from gauntlet_runtime.gateway.errors import ApiError
+from gauntlet_runtime.gateway.meter import EpisodeMeter
 from gauntlet_runtime.gateway.recorder import Recorder
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
+from gauntlet_runtime.metering import ModelBudget
 
 NOTES_LIMIT: Final = 500
 PLANS_LIMIT: Final = 50
@@ -31,6 +33,7 @@ class Episode:
         link: EnvironmentLink,
         slot: int,
         generation: int,
+        models: ModelBudget | None = None,
         folder: Path,
     ) -> None:
         self.spec = spec
@@ -54,6 +57,7 @@ class Episode:
         self.tool_calls = 0
         self.notes = 0
         self.plans = 0
+        self.meter = EpisodeMeter(models)
         self._in_flight = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
@@ -142,5 +146,6 @@ class Episode:
                 "tool_calls": max(0, self.limits.tool_calls - self.tool_calls),
                 "parallel_tool_calls": self.limits.parallel_tool_calls,
                 "answer_bytes": self.limits.answer_bytes,
+                **self.meter.left(),
             },
         }

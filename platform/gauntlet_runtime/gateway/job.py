@@ -315,6 +315,7 @@ class Job:
             link=link,
             slot=slot.number,
             generation=agent.generation,
+            models=self._setup.models.per_episode if self._setup.models else None,
             folder=folder,
         )
         episode.recorder.scenario(
@@ -420,6 +421,9 @@ class Job:
                 seconds=seconds,
                 steps=episode.actions,
                 tool_calls=episode.tool_calls,
+                model_calls=episode.meter.calls,
+                tokens=episode.meter.tokens,
+                cost=episode.meter.cost,
                 folder=episode.recorder.folder,
                 generation=episode.generation,
                 lost=agent is None,

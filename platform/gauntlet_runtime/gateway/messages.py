@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec, Isolation
+from gauntlet_runtime.metering import ModelSpec, Refusal, Reservation, Settlement
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -38,6 +40,7 @@ class JobSetup(_Message):
     grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
     leave_seconds: float = Field(description="how long an agent that had all its episodes may tidy up")
     call_seconds: float = Field(description="after which an unanswered tool call means that the environment hangs")
+    models: ModelSpec | None = Field(default=None, description="the language models that the agent may call")
 
 
 class Begin(_Message):
@@ -45,6 +48,24 @@ class Begin(_Message):
 
     kind: Literal["begin"] = "begin"
     setup: Path
+
+
+class ModelsOffered(_Message):
+    """Supervisor: where the models' provider is, and its key, which is in no other message and in no file."""
+
+    kind: Literal["models_offered"] = "models_offered"
+    url: str
+    key: str = Field(repr=False)
+    limit_field: str
+
+
+class ModelReply(_Message):
+    """Supervisor: answers ModelReserve (by the reservation's id) and ModelAnswerWanted."""
+
+    kind: Literal["model_reply"] = "model_reply"
+    id: str
+    refusal: Refusal | None = None
+    found: bool = False
 
 
 class EnvironmentUp(_Message):
@@ -104,6 +125,9 @@ class EpisodeEnded(_Message):
     seconds: float = 0.0
     steps: int = 0
     tool_calls: int = 0
+    model_calls: int = 0
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
     folder: Path | None = None
     generation: int | None = Field(default=None, description="the agent's sandbox that had it; None: it never began")
     lost: bool = Field(default=False, description="its agent's sandbox ended under it")
@@ -134,9 +158,45 @@ class AgentClosed(_Message):
     asked: bool = Field(description="it asked for an episode at least once")
 
 
-Command = Annotated[Begin | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded, Field(discriminator="kind")]
+class ModelReserve(_Message):
+    """Gateway: may this call be made? Answered by a ModelReply."""
+
+    kind: Literal["model_reserve"] = "model_reserve"
+    reservation: Reservation
+
+
+class ModelSettled(_Message):
+    """Gateway: a call is over; this much of its reservation was used."""
+
+    kind: Literal["model_settled"] = "model_settled"
+    settlement: Settlement
+
+
+class ModelAnswerWanted(_Message):
+    """Gateway: is the answer to this request kept? Then it is wanted in this new file. Answered by a ModelReply."""
+
+    kind: Literal["model_answer_wanted"] = "model_answer_wanted"
+    id: str
+    key: str
+    into: Path
+
+
+class ModelAnswerKept(_Message):
+    """Gateway: keep the answer to this request, which is in this file."""
+
+    kind: Literal["model_answer_kept"] = "model_answer_kept"
+    key: str
+    answer: Path
+
+
+Command = Annotated[
+    Begin | ModelsOffered | ModelReply | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded,
+    Field(discriminator="kind"),
+]
+ModelNotice = ModelReserve | ModelSettled | ModelAnswerWanted | ModelAnswerKept
 Notice = Annotated[
-    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed, Field(discriminator="kind")
+    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed | ModelNotice,
+    Field(discriminator="kind"),
 ]
 COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)
 NOTICES: Final[TypeAdapter[Notice]] = TypeAdapter(Notice)

@@ -1,20 +1,15 @@
-"""What one episode uses of language models: its own budget, calls under way, and the bound of a call not yet made."""
+"""What one episode uses of language models: its own budget, calls under way, and what its calls used."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter, deque
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
 from gauntlet_runtime.gateway.errors import ApiError
-from gauntlet_runtime.metering import ModelBudget, ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage
+from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Reservation, Settlement, Shortage
 
-MEDIA_TOKENS: Final = 20_000  # for each picture, sound or file, which may be named by an address of a few bytes
-MESSAGE_TOKENS: Final = 16  # what a provider's template adds around each message
-MOST_CHOICES: Final = 128
-_MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
 _MINUTE: Final = 60.0
 
 
@@ -38,6 +33,11 @@ class EpisodeMeter:
     def cost(self) -> Decimal:
         """The same in the currency of the prices."""
         return self._cost + sum((held.cost for held in self._held.values()), Decimal(0))
+
+    @property
+    def under_way(self) -> int:
+        """Calls that were not settled yet."""
+        return len(self._held)
 
     def hold(self, reservation: Reservation) -> Refusal | None:
         """Hold a call's maximum against the episode's budget, or say why it does not fit."""
@@ -113,22 +113,6 @@ def money(amount: Decimal) -> str:
     return f"{amount.normalize():f}" if amount else "0"
 
 
-def prompt_bound(request: dict[str, Any]) -> int:
-    """More tokens than a request can be for any model: a token stands for at least one byte of text."""
-    text = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
-    messages = request.get("messages")
-    around = MESSAGE_TOKENS * (1 + (len(messages) if isinstance(messages, list) else 0))
-    return len(text.encode("utf-8", "surrogatepass")) + around + MEDIA_TOKENS * _media(request)
-
-
-def _media(value: Any) -> int:
-    if isinstance(value, dict):
-        return (value.get("type") in _MEDIA) + sum(_media(part) for part in value.values())
-    if isinstance(value, list):
-        return sum(_media(part) for part in value)
-    return 0
-
-
 def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, bool]:
     """What a provider says that a call used, within the bounds of its reservation; and whether that could be believed.
 
@@ -147,9 +131,3 @@ def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, 
 
 def _is_count(value: object, most: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-
-
-def settled(reservation: Reservation, offer: ModelOffer, *, tokens_in: int, tokens_out: int, paid: bool) -> Settlement:
-    """A call that is over."""
-    cost = offer.cost(tokens_in=tokens_in, tokens_out=tokens_out)
-    return Settlement(id=reservation.id, tokens=tokens_in + tokens_out, cost=cost, paid=paid)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import uvicorn
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
@@ -28,11 +28,17 @@ from gauntlet_runtime.gateway.messages import (
     EnvironmentDown,
     EnvironmentUp,
     JobSetup,
+    ModelReply,
+    ModelsOffered,
     Ready,
     receive_message,
     send_message,
 )
+from gauntlet_runtime.gateway.model_bank import ModelBank
+from gauntlet_runtime.gateway.model_door import ModelDoor
 from gauntlet_runtime.gateway.tool_door import ToolDoor
+from gauntlet_runtime.gateway.upstream import Upstream
+from gauntlet_runtime.metering import ModelAccess
 
 KEEP_ALIVE_SECONDS: Final = 3600  # an agent may think for long between two calls on one connection
 CONNECTIONS: Final = 512
@@ -100,6 +106,7 @@ class GatewayServer:
         self._control = control
         self._job: Job | None = None
         self._api: EpisodeApi | None = None
+        self._bank: ModelBank | None = None
         self._listeners: dict[int, Listeners] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -116,10 +123,12 @@ class GatewayServer:
         begin = COMMANDS.validate_json(body)
         if not isinstance(begin, Begin):
             raise RuntimeError("the first command must hand over the job")
-        self._job = Job(_read_setup(begin.setup), self.notify)
+        setup = _read_setup(begin.setup)
+        self._job = Job(setup, self.notify)
         actions = Actions(self._job)
         door = ToolDoor(actions)
-        self._api = EpisodeApi(self._job, actions, door)
+        models = await self._models(setup, actions, inbox) if setup.models is not None else None
+        self._api = EpisodeApi(self._job, actions, door, models)
         async with door.run():
             while True:
                 body, descriptors = await inbox.get()
@@ -127,10 +136,25 @@ class GatewayServer:
                     return
                 await self._obey(COMMANDS.validate_json(body), descriptors)
 
+    async def _models(
+        self, setup: JobSetup, actions: Actions, inbox: asyncio.Queue[tuple[bytes, list[int]]]
+    ) -> ModelDoor:
+        """The second command of a job with models says where they are."""
+        body, _ = await inbox.get()
+        offered = COMMANDS.validate_json(body) if body else None
+        if not isinstance(offered, ModelsOffered) or setup.models is None or self._job is None:
+            raise RuntimeError("the command after the job must offer its models")
+        access = ModelAccess(url=offered.url, key=SecretStr(offered.key), limit_field=offered.limit_field)
+        self._bank = ModelBank(self.notify, setup.folder)
+        upstream = Upstream(access, setup.models.patience)
+        return ModelDoor(setup.models, self._job, actions, self._bank, upstream, limit_field=access.limit_field)
+
     async def _obey(self, command: BaseModel, descriptors: list[int]) -> None:
         assert self._job is not None  # noqa: S101 - run() made them before the first command
         assert self._api is not None  # noqa: S101
         match command:
+            case ModelReply() if self._bank is not None:
+                self._bank.reply(command)
             case EnvironmentUp(slot=slot):
                 self._job.environment_up(slot, *descriptors)
             case EnvironmentDown(slot=slot, message=message):

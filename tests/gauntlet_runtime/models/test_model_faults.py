@@ -1,0 +1,119 @@
+"""A provider that fails: tried again, never charged to the agent, and never told to it but as the platform's fault."""
+
+from __future__ import annotations
+
+import pytest
+
+TRANSIENT = ("500", "502", "503", "529", "429", "408", "429:0", "garbage", "empty", "cut", "reset")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_faults_that_pass_are_not_seen_by_the_agent(models, stream):
+    faults = [fault for fault in TRANSIENT if fault != "empty" or not stream]
+    for fault in faults:
+        models.server.faults += [fault, None]
+    outcome = models.agent(
+        f"""
+e = next_episode()
+for _ in range({len(faults)}):
+    status, said = chat("x", stream={stream})
+    say(status)
+say(ask("GET", "/episodes")[1]["episodes"][0]["seconds_left"])
+answer(e)
+""",
+        episode_limits={"episode_seconds": 20.0},
+    )
+    assert outcome.said[:-1] == [200] * len(faults)
+    assert len(models.server.seen) == 2 * len(faults)
+    results = [event for event in outcome.record() if event.kind == "model_result"]
+    assert [result.tries for result in results] == [2] * len(faults)
+    assert [(result.prompt_tokens, result.estimated) for result in results] == [(1, False)] * len(faults)
+
+
+@pytest.mark.parametrize("fault", ["500", "429", "garbage", "cut", "reset"])
+def test_a_fault_that_stays_ends_the_episode_as_the_platforms(models, fault):
+    models.server.always = fault
+    outcome = models.agent("e = next_episode()\nstatus, said = chat('x')\nsay(status, said)\nsay(answer(e)[0])")
+    status, said, answered = outcome.said
+    assert (status, said["error"]["code"], answered) == (503, "model_unavailable", 410)
+    (episode,) = outcome.episodes
+    assert (episode.outcome, episode.failure) == ("failed", "infrastructure")
+    assert "not the agent's fault" in episode.message
+    assert (episode.tokens, episode.cost) == (0, 0)
+    assert len(models.server.seen) == 3
+    result = outcome.record()[2]
+    assert (result.kind, result.status, result.tries, result.cost) == ("model_result", 503, 3, "0")
+    assert [settled.tokens for settled in models.platform.settled] == [0]
+
+
+def test_a_hanging_provider_is_left_after_its_time_and_the_clock_stands_still(models):
+    models.server.always = "hang"
+    outcome = models.agent(
+        "e = next_episode()\nsay(chat('x')[0])\nsay(answer(e)[0])",
+        episode_limits={"episode_seconds": 1.0},
+        llm={"patience": {"call_seconds": 0.8, "tries": 2, "backoff_seconds": 0.05}},
+    )
+    assert outcome.said == [503, 410]
+    (episode,) = outcome.episodes
+    assert episode.failure == "infrastructure"  # and not time_limit, although it took longer than the episode may
+    assert episode.seconds < 1.0
+    assert len(models.server.seen) == 2
+
+
+def test_the_providers_retry_after_is_honoured(models):
+    models.server.faults += ["429:1", None]
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nanswer(e)")
+    assert outcome.said == [200]
+    first, second = models.server.times
+    assert second - first >= 1.0
+    assert outcome.episodes[0].seconds < second - first + 30
+
+
+@pytest.mark.parametrize("fault", ["401", "403", "404", "402", "elsewhere"])
+def test_a_provider_that_is_set_wrongly_is_not_asked_again(models, fault):
+    models.server.always = fault
+    outcome = models.agent("e = next_episode()\nsay(chat('x'))\nanswer(e)")
+    ((status, said),) = outcome.said
+    assert (status, said["error"]["code"]) == (503, "model_unavailable")
+    assert outcome.episodes[0].failure == "infrastructure"
+    assert len(models.server.seen) == 1
+
+
+def test_a_request_that_the_provider_refuses_is_the_agents_affair(models):
+    models.server.faults += ["400", "422"]
+    outcome = models.agent(
+        "e = next_episode()\nsay(chat('x'))\nsay(chat('x')[0])\nsay(chat('x')[0])\nanswer(e)",
+    )
+    (status, said), second, third = outcome.said
+    assert (status, second, third) == (400, 422, 200)
+    assert said["error"] == {
+        "type": "some_type",
+        "param": None,
+        "code": "some_code",
+        "message": "refused; the key was ***",
+    }
+    assert outcome.episodes[0].failure is None
+    assert outcome.episodes[0].tokens == 5  # of the third only
+
+
+def test_a_platform_that_restarts_is_asked_again(models):
+    models.platform.failing = 2
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nanswer(e)")
+    assert outcome.said == [200]
+
+
+def test_a_platform_that_cannot_be_asked_is_not_the_agents_fault(models):
+    models.platform.failing = 1000
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nanswer(e)")
+    assert outcome.said == [503]
+    assert outcome.episodes[0].failure == "infrastructure"
+    assert models.server.seen == []
+
+
+def test_without_a_provider_no_agent_is_started(models):
+    models.platform.url = ""
+    outcome = models.agent("say('here')")
+    assert outcome.episodes == []
+    assert outcome.result.failure.code == "environment_error"
+    assert "'ours'" in outcome.result.failure.message
+    assert outcome.result.log == ""

@@ -321,6 +321,7 @@ OPERATOR_CAPS: dict[str, float] = {
     "tool_calls": 1000,
     "parallel_tool_calls": 16,
     "answer_bytes": 10 << 20,
+    "record_bytes": 1 << 30,
     "memory": 16 << 30,
     "cpus": 8,
     "processes": 1024,

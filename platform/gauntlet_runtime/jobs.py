@@ -56,6 +56,7 @@ class EpisodeLimits(_Message):
     tool_calls: int = 50
     parallel_tool_calls: int = 4
     answer_bytes: int = 64 << 10
+    record_bytes: int = 64 << 20  # the trajectory with its large results; beyond it the episode ends as output_limit
 
 
 class AgentSpec(_Message):

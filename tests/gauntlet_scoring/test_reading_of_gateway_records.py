@@ -11,7 +11,7 @@ from gauntlet_scoring.trajectory import Outcome, PlanStep
 
 
 def test_a_recorded_episode_is_read_back(tmp_path):
-    recorder = Recorder(tmp_path / "trajectories", episode="e")
+    recorder = Recorder(tmp_path / "trajectories", episode="e", limit=1 << 20, on_full=lambda: None)
     recorder.scenario(scenario="opaque", trial=1, seed=7, text="how many?", show={}, tools=["rows", "broken"])
     recorder.plan([PlanStep(agent="A", instruction="get the rows")])
     recorder.note("thinking")

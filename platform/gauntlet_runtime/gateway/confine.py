@@ -32,6 +32,9 @@ def confine() -> None:
         OSError: the kernel refused.
     """
     libc = ctypes.CDLL(None, use_errno=True)
+    # Agents' connections must never leave it without a descriptor for a record.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     for capability in range(_LAST_CAPABILITY + 1):

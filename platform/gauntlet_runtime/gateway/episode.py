@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,6 +35,7 @@ class Episode:
         generation: int,
         models: ModelBudget | None = None,
         folder: Path,
+        on_full: Callable[[Episode], None],
     ) -> None:
         self.spec = spec
         self.attempt = attempt
@@ -46,7 +47,7 @@ class Episode:
         self.slot = slot
         self.generation = generation
         self.clock = EpisodeClock(limits.episode_seconds)
-        self.recorder = Recorder(folder, episode=spec.episode)
+        self.recorder = Recorder(folder, episode=spec.episode, limit=limits.record_bytes, on_full=lambda: on_full(self))
         self.messages = [{"role": "user", "text": spec.text}]  # the conversation so far
         self.closing = False
         self.answered = False

@@ -53,6 +53,14 @@ class JoinedWrites(asyncio.Transport):
         return self._transport.get_extra_info(name, default)
 
 
+class HangUp(asyncio.Protocol):
+    """A connection too many: it holds a descriptor no longer than it takes to say so."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - listeners are of streams only
+        transport.abort()
+
+
 class AgentProtocol(H11Protocol):
     """One connection of an agent."""
 

@@ -317,6 +317,7 @@ class Job:
             generation=agent.generation,
             models=self._setup.models.per_episode if self._setup.models else None,
             folder=folder,
+            on_full=self._record_is_full,
         )
         episode.recorder.scenario(
             scenario=spec.scenario, trial=spec.trial, seed=spec.seed, text=spec.text, show=spec.show, tools=tools
@@ -383,6 +384,15 @@ class Job:
         self._spawn(self.end(episode, Outcome.FAILED, failure=failure, message=message))
 
     # Ends
+
+    def _record_is_full(self, episode: Episode) -> None:
+        most = episode.limits.record_bytes / (1 << 20)
+        self.end_soon(
+            episode,
+            FailureCode.OUTPUT_LIMIT,
+            f"The record of this episode grew beyond the {most:g} MiB allowed: messages, notes, plans, tool calls and "
+            "their results together. Say less, and ask tools for less.",
+        )
 
     async def end(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
         """Close an episode, once; whoever comes second waits for the first."""

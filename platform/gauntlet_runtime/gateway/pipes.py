@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import re
 from types import TracebackType
 from typing import Final, Self
 
@@ -13,6 +15,14 @@ import mcp_types
 from mcp.shared.message import SessionMessage
 
 LINE_BYTES: Final = 8 << 20  # longest message that an environment may send
+TOO_LARGE: Final = -32013  # a JSON-RPC code that no SDK gives a meaning
+TOO_LARGE_MESSAGE: Final = (
+    f"The tool's result is larger than the {LINE_BYTES >> 20} MiB that a result may have. Ask it for less."
+)
+_ENDS: Final = 256  # of a line that is too long, at each end: where the id of the request stands that it answers
+# Ours are numbers. Some SDKs write the id before the result, others after it; nothing of the result lies in between.
+_ANSWERED: Final = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,')
+_ANSWERED_LAST: Final = re.compile(rb'\}\s*,\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*\}\s*$')
 
 _log = logging.getLogger(__name__)
 
@@ -35,13 +45,42 @@ class PipeReader:
             anyio.EndOfStream: nothing comes any more.
         """
         try:
-            line = await self._reader.readline()
+            line = await self._line()
             if line.endswith(b"\n"):
                 return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except (ValueError, OSError) as error:  # not JSON-RPC, or a line beyond the limit, or a broken pipe
+        except (ValueError, OSError) as error:  # not JSON-RPC, or a broken pipe
             _log.debug("the environment's stream ended: %s", type(error).__name__)
         self.ended.set()
         raise anyio.EndOfStream
+
+    async def _line(self) -> bytes:
+        """The next line; in the place of one beyond the limit, which is dropped, the refusal of what it answers."""
+        try:
+            return await self._reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as error:
+            return error.partial
+        except asyncio.LimitOverrunError:
+            head, tail = await self._drop_line()
+        request = _ANSWERED.match(head) or _ANSWERED_LAST.search(tail)
+        if request is None:
+            raise ValueError("a line beyond the limit that answers no request")
+        identity = int(request.group(1))
+        refusal = {"code": TOO_LARGE, "message": TOO_LARGE_MESSAGE}
+        return json.dumps({"jsonrpc": "2.0", "id": identity, "error": refusal}).encode() + b"\n"
+
+    async def _drop_line(self) -> tuple[bytes, bytes]:
+        """Read on to the end of the line, and return where it began and where it ended."""
+        head = tail = b""
+        while not tail.endswith(b"\n"):
+            try:
+                part = await self._reader.readuntil(b"\n")
+            except asyncio.LimitOverrunError as error:
+                part = await self._reader.readexactly(error.consumed)
+            except asyncio.IncompleteReadError as error:
+                raise ValueError("the stream ended in the middle of a line") from error
+            head = head or part[:_ENDS]
+            tail = (tail + part)[-_ENDS:]
+        return head, tail
 
     async def aclose(self) -> None:
         """Nothing more will be read."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import zipfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -40,15 +41,20 @@ _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can hold: the s
 
 
 class Recorder:
-    """The only writer of one trajectory. Nothing is written after ``end``."""
+    """The only writer of one trajectory. Nothing is written after ``end``.
 
-    def __init__(self, folder: Path, *, episode: str) -> None:
+    ``on_full`` is called once, when the record has grown beyond ``limit`` bytes; what was to be written stands in it.
+    """
+
+    def __init__(self, folder: Path, *, episode: str, limit: int, on_full: Callable[[], None]) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
         self.turns = 0
         self.calls = 0
         self.model_calls = 0
         self.closed = False
+        self._room = limit
+        self._on_full = on_full
         self._episode = episode
         self._seq = 0
         self._file = (folder / "trajectory.jsonl").open("ab")
@@ -56,12 +62,20 @@ class Recorder:
     def _write(self, event: Event) -> None:
         if self.closed:
             return
+        line = event.model_dump_json().encode() + b"\n"
         try:
-            self._file.write(event.model_dump_json().encode() + b"\n")
+            self._file.write(line)
             self._file.flush()
         except OSError as error:
             give_up("the record cannot be written", error)
         self._seq += 1
+        self._count(len(line))
+
+    def _count(self, size: int) -> None:
+        was_full = self._room < 0
+        self._room -= size
+        if self._room < 0 and not was_full:
+            self._on_full()
 
     def _common(self) -> dict[str, Any]:
         return {"seq": self._seq, "at": datetime.now(UTC), "episode": self._episode, "turn": self.turns}
@@ -168,7 +182,11 @@ class Recorder:
         digest = hashlib.sha256(packed).hexdigest()
         blobs = self.folder / "blobs"
         blobs.mkdir(exist_ok=True)
-        (blobs / digest).write_bytes(packed)
+        try:
+            (blobs / digest).write_bytes(packed)
+        except OSError as error:
+            give_up("the record cannot be written", error)
+        self._count(len(packed))
         return digest
 
     def answer(self, text: str, data: Any | None) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from pydantic import BaseModel, SecretStr
@@ -18,7 +19,7 @@ from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
 from gauntlet_runtime.gateway.confine import confine
 from gauntlet_runtime.gateway.fatal import watch
-from gauntlet_runtime.gateway.http_protocol import AgentProtocol
+from gauntlet_runtime.gateway.http_protocol import AgentProtocol, HangUp
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.messages import (
     COMMANDS,
@@ -41,7 +42,7 @@ from gauntlet_runtime.gateway.upstream import Upstream
 from gauntlet_runtime.metering import ModelAccess
 
 KEEP_ALIVE_SECONDS: Final = 3600  # an agent may think for long between two calls on one connection
-CONNECTIONS: Final = 512
+CONNECTIONS: Final = 512  # of one agent; those beyond it are closed at once, and those that are open go on working
 
 
 def _read_setup(path: Path) -> JobSetup:
@@ -68,7 +69,6 @@ class Listeners:
             access_log=False,
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            limit_concurrency=CONNECTIONS,
         )
         self._config.load()
         self._servers: list[asyncio.Server] = []
@@ -95,8 +95,13 @@ class Listeners:
             connection.transport.abort()
 
 
-def _protocol_factory(config: uvicorn.Config, state: ServerState) -> Any:
-    return lambda: AgentProtocol(config=config, server_state=state, app_state={})
+def _protocol_factory(config: uvicorn.Config, state: ServerState) -> Callable[[], asyncio.Protocol]:
+    def make() -> asyncio.Protocol:
+        if len(state.connections) >= CONNECTIONS:
+            return HangUp()
+        return AgentProtocol(config=config, server_state=state, app_state={})
+
+    return make
 
 
 class GatewayServer:

@@ -214,7 +214,7 @@ class Docker(Sandbox):
         for record in read_records(self._runs):
             if is_alive(record.owner):
                 continue
-            ours = {"label": f"{LABEL}={record.run}"}
+            ours: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={record.run}"}
             try:
                 # What another reaper removes between the listing and the look at each is no reason to give up.
                 for container in client.containers.list(all=True, filters=ours, ignore_removed=True):

@@ -9,8 +9,8 @@ from gauntlet_runtime.gateway.recorder import Recorder, pack
 from gauntlet_scoring.trajectory import Outcome, read_events
 
 
-def opened(folder):
-    recorder = Recorder(folder, episode="e")
+def opened(folder, *, limit=1 << 20, on_full=lambda: None):
+    recorder = Recorder(folder, episode="e", limit=limit, on_full=on_full)
     recorder.scenario(scenario="s", trial=1, seed=1, text="t", show={}, tools=["a"])
     return recorder
 
@@ -47,6 +47,24 @@ def test_equal_large_results_are_kept_once(tmp_path):
     assert len(names) == 2
     assert len(blob) > 70_000
     assert blob == next((tmp_path / "r/blobs").iterdir()).read_bytes()
+
+
+def test_a_record_beyond_its_limit_says_so_once_whatever_it_grew_by(tmp_path):
+    told = []
+    by_blob = opened(tmp_path / "blob", limit=100_000, on_full=lambda: told.append("blob"))
+    for _ in range(2):
+        call = by_blob.tool_call("a", {}, overlaps=False)
+        result = {"content": [{"type": "text", "text": "x" * 70_000}]}
+        by_blob.tool_result(call, tool="a", result=result, seconds=0.1)
+        by_blob.note("y" * 20_000)
+    by_line = opened(tmp_path / "line", limit=100_000, on_full=lambda: told.append("line"))
+    for _ in range(4):
+        by_line.note("x" * 24_000)
+    assert told == ["blob"]
+    for _ in range(4):
+        by_line.note("x" * 24_000)
+    assert told == ["blob", "line"]
+    assert [event.kind for event in events(tmp_path / "line")] == ["scenario", *["note"] * 8]
 
 
 def test_a_large_record_is_packed_without_being_held_in_memory(tmp_path):

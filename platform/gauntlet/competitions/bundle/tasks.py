@@ -20,7 +20,7 @@ from gauntlet_scoring.program_metadata import METADATA_FILES, ProgramMetadataErr
 
 _UNIT: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
-_SIZES: Final = frozenset({"answer_bytes", "memory", "scratch", "output", "log"})
+_SIZES: Final = frozenset({"answer_bytes", "record_bytes", "memory", "scratch", "output", "log"})
 _WHOLE: Final = frozenset({"turns", "tool_calls", "parallel_tool_calls", "processes"})
 _VERSIONED: Final = re.compile(r"([\w.-]+?)\s*(?:==|@|\s)\s*(\d[\w.]*)", re.ASCII)
 # Keys of Codabench whose effect this version does not have; that they are kept is told.

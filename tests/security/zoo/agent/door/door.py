@@ -74,10 +74,10 @@ def say(*values):
     sys.stdout.flush()
 
 
-def refused(action):
+def refused(action, *arguments):
     """The name of the error with which the kernel refuses, or "allowed"."""
     try:
-        action()
+        action(*arguments)
     except OSError as error:
         return errno.errorcode.get(error.errno, str(error))
     return "allowed"

@@ -1,26 +1,23 @@
-"""The order of the queue: which job a worker takes next, and the place of each that waits.
+"""The order of the queue: which job a worker takes next.
 
 First what has only its scoring left, since that ends an evaluation that had its turn. Then the participants take
 turns: those with the fewest jobs in work, of these the one whose last job was begun the longest ago, of equals the
 oldest job. So another's single submission is begun before the next of somebody's fifty, also by a single worker, and
 whoever waits has a turn once each other participant had one.
-
-Places are computed by the same order, as if what is in work now went on: a participant's n-th waiting job comes in
-the n-th turn after those.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection
 
 # Claims are made one after the other: two at once would not see each other's, and both take the same participant's.
 _LOCK: Final = "SELECT pg_advisory_xact_lock(7041776001)"
-_WAITING: Final = """
+#: Jobs that wait, and where their participants stand; as parts of a WITH, with one more condition to be filled in.
+WAITING: Final = """
     busy AS (
         SELECT participant_id, count(*) AS jobs FROM evaluation_job WHERE state = 'leased' GROUP BY participant_id
     ), waiting AS MATERIALIZED (
@@ -47,7 +44,7 @@ _AVAILABLE: Final = """
 """
 # The first few, in case somebody else holds the first: who ends an evaluation, or takes a job from a dead worker.
 _NEXT: Final = f"""
-    WITH {_WAITING.format(condition=_AVAILABLE)}, candidates AS (
+    WITH {WAITING.format(condition=_AVAILABLE)}, candidates AS (
         SELECT waiting.id,
                row_number() OVER (ORDER BY last_step DESC, jobs, at NULLS FIRST, created_at, waiting.id) AS place
           FROM waiting JOIN turns USING (participant_id)
@@ -59,33 +56,6 @@ _NEXT: Final = f"""
      ORDER BY candidates.place LIMIT 1
        FOR UPDATE OF job SKIP LOCKED
 """  # noqa: S608 - put together from this module's own words
-_PLACES: Final = f"""
-    WITH {_WAITING.format(condition="")}, placed AS (
-        SELECT evaluation_id, queue, row_number() OVER (
-                   PARTITION BY queue
-                   ORDER BY last_step DESC, jobs + turn, jobs DESC, at NULLS FIRST, head, participant_id) AS place
-          FROM (SELECT waiting.*, jobs, at, row_number() OVER own AS turn, first_value(created_at) OVER own AS head
-                  FROM waiting JOIN turns USING (participant_id)
-                WINDOW own AS (PARTITION BY participant_id, last_step ORDER BY created_at, id)) numbered
-    )
-    SELECT evaluation_id, min(place) FROM placed GROUP BY evaluation_id
-"""  # noqa: S608 - as above
-_PACE: Final = """
-    WITH recent AS (
-        SELECT started_at, ended_at FROM evaluation_job
-         WHERE queue = %(queue)s AND state = 'done' AND started_at IS NOT NULL ORDER BY ended_at DESC LIMIT 50
-    )
-    SELECT (SELECT extract(epoch FROM avg(ended_at - started_at)) FROM recent),
-           (SELECT count(DISTINCT worker) FROM evaluation_job WHERE queue = %(queue)s AND state = 'leased')
-"""
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How quickly a queue moves."""
-
-    job_seconds: float  # mean of those that ended last
-    busy_workers: int
 
 
 def lock_next(*, queues: Sequence[str], host: str) -> uuid.UUID | None:
@@ -98,29 +68,3 @@ def lock_next(*, queues: Sequence[str], host: str) -> uuid.UUID | None:
         cursor.execute(_NEXT, {"queues": list(queues), "host": host})
         row = cursor.fetchone()
     return row[0] if row else None
-
-
-def queue_positions() -> dict[str, int]:
-    """The place of every evaluation with a ready job in its queue, by evaluation id; 1 is next."""
-    with connection.cursor() as cursor:
-        cursor.execute(_PLACES)
-        return {str(evaluation): place for evaluation, place in cursor.fetchall()}
-
-
-def pace_of(queue: str) -> Pace | None:
-    """How quickly this queue moved of late; None without a history."""
-    row = _row(_PACE, {"queue": queue})
-    return None if row[0] is None else Pace(job_seconds=float(row[0]), busy_workers=row[1])
-
-
-def estimate_seconds(position: int, *, queue: str) -> int | None:
-    """How long a job at this place waits at the recent pace and number of workers; None without a history."""
-    pace = pace_of(queue)
-    return None if pace is None else round(pace.job_seconds * position / max(1, pace.busy_workers))
-
-
-def _row(statement: str, parameters: dict[str, Any]) -> Sequence[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, parameters)
-        row: Sequence[Any] = cursor.fetchone()
-        return row

@@ -13,7 +13,6 @@ from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase, Takes
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
-from gauntlet.evaluation.queue import estimate_seconds, queue_positions
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
     EpisodeStory,
@@ -23,6 +22,7 @@ from gauntlet.evaluation.story import (
     Step,
     SubmissionStory,
 )
+from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_positions
 from gauntlet.leaderboards.selectors import compare
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
@@ -143,6 +143,7 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
         state=evaluation.state,
         position=position,
         estimate_seconds=estimate_seconds(position, queue=phase.queue) if position else None,
+        unserved_queue=phase.queue if position and not is_served(phase.queue) else "",
         episodes_done=evaluation.episodes_done,
         episodes_total=evaluation.episodes_total,
         failure=failure_story(evaluation.failure_code, evaluation.failure_message),

@@ -72,6 +72,7 @@ class EvaluationStory:
     state: str
     position: int | None  # 1 is next; while queued
     estimate_seconds: int | None  # until it starts, where there is a history to estimate from
+    unserved_queue: str  # its queue's name where no worker takes jobs of it now; empty otherwise
     episodes_done: int
     episodes_total: int
     failure: FailureStory | None

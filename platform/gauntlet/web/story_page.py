@@ -128,6 +128,11 @@ def _queued(evaluation: EvaluationStory | None) -> str:
     place = (
         "It is next in the queue" if evaluation.position == 1 else f"It is number {evaluation.position} in the queue"
     )
+    if evaluation.unserved_queue:
+        return (
+            f"{place} '{evaluation.unserved_queue}', which no worker serves at the moment. It starts once one does; if "
+            "that takes long, the operator of this installation has to see to it."
+        )
     if evaluation.estimate_seconds is None:
         return f"{place}; there is no history yet to estimate from."
     return f"{place} and starts in about {duration(float(round(evaluation.estimate_seconds)))}."

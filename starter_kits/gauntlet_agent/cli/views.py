@@ -139,7 +139,9 @@ def _progress(submission: Fields) -> list[str]:
     for evaluation in evaluations:
         if evaluation.get("position"):
             parts.append(f"position {evaluation['position']} in the queue")
-        if evaluation.get("estimate_seconds"):
+        if evaluation.get("unserved_queue"):
+            parts.append(f"no worker serves the queue {clean(evaluation['unserved_queue'])} at the moment")
+        elif evaluation.get("estimate_seconds"):
             parts.append(f"about {float(evaluation['estimate_seconds']):.0f} s left")
         if evaluation.get("episodes_total"):
             parts.append(f"{evaluation.get('episodes_done', 0)} of {evaluation['episodes_total']} episodes done")

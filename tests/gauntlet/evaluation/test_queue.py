@@ -18,9 +18,10 @@ from django.utils import timezone
 
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation import queue
-from gauntlet.evaluation.models import Job
-from gauntlet.evaluation.queue import estimate_seconds, queue_positions
+from gauntlet.evaluation.models import Job, Worker, WorkerState
 from gauntlet.evaluation.selectors import submission_story
+from gauntlet.evaluation.waiting import estimate_seconds, queue_positions
+from gauntlet.evaluation.workers import report_worker
 
 if TYPE_CHECKING:
     from gauntlet.competitions.models import Phase
@@ -222,6 +223,29 @@ def test_the_story_tells_place_and_estimate(start: Callable[..., Evaluation], wo
     start()
     told = submission_story(start().submission, audience=Audience.OWNER, now=timezone.now()).evaluations[0]
     assert (told.position, told.estimate_seconds) == (2, 16)
+
+
+def test_waiting_in_a_queue_that_no_worker_serves_is_told(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], client: Any
+) -> None:
+    submission = start(make_phase(queue="gpu")).submission
+    client.force_login(submission.participant)
+
+    def told() -> tuple[str, str]:
+        story = submission_story(submission, audience=Audience.OWNER, now=timezone.now())
+        return story.evaluations[0].unserved_queue, client.get(f"/submissions/{submission.pk}/").content.decode()
+
+    report_worker(name="host:1", queues=["default"], state=WorkerState.IDLE)
+    report_worker(name="host:2", queues=["gpu"], state=WorkerState.DRAINING, reason="Its disk is full.")
+    queue_name, page = told()
+    assert queue_name == "gpu"
+    assert "which no worker serves at the moment" in page
+    report_worker(name="host:2", queues=["cpu", "gpu"], state=WorkerState.BUSY)
+    queue_name, page = told()
+    assert queue_name == ""
+    assert "It is next in the queue" in page
+    Worker.objects.filter(name="host:2").update(seen_at=Now() - timedelta(hours=1))
+    assert told()[0] == "gpu"
 
 
 def test_the_bell_rings_and_sweeps_in_each_queue() -> None:

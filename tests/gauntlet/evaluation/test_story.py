@@ -13,8 +13,9 @@ from gauntlet.accounts.services import create_token
 from gauntlet.competitions.models import Phase
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.models import Evaluation
-from gauntlet.evaluation.selectors import queue_positions, submission_list, submission_story
+from gauntlet.evaluation.selectors import submission_list, submission_story
 from gauntlet.evaluation.story import SubmissionStory
+from gauntlet.evaluation.waiting import queue_positions
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import Failure, RunResult, ScoreResult
 

@@ -26,6 +26,7 @@ from gauntlet.competitions.models import (
     Task,
     Visibility,
 )
+from gauntlet.evaluation.models import Worker
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
@@ -78,6 +79,8 @@ def build(*, seed: int = 7) -> Showcase:
     fill_board(telemetry.phases.get(), everyone[:250], baselines=[organizer], rng=rng, now=now, digits=2)
     fill_board(ended.phases.get(), everyone[:3], baselines=[], rng=rng, now=now - timedelta(days=30), digits=3)
     by_state = submissions.in_every_state(development, ada, now=now, rng=rng)
+    # Heard of until tomorrow, for as long as the pages are looked at.
+    Worker.objects.create(name="worker-1:1", host="worker-1", queues=["default"], seen_at=now + timedelta(days=1))
     by_state["hidden"] = submissions.finished_hidden(test, ada, now=now, rng=rng)
     return Showcase(
         participant=ada,

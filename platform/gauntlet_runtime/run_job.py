@@ -5,8 +5,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -118,7 +118,23 @@ class RunJob:
         provenance = run_provenance(self._spec, self._sandbox)
         if not self._spec.episodes:
             return RunResult(episodes=[], provenance=provenance)
-        self._program = self._files.folder(self._spec.agent.bundle)
+        with self._agent_image() as self._image:
+            return self._run(provenance)
+
+    @contextmanager
+    def _agent_image(self) -> Iterator[str]:
+        """The image that the agent runs in, for as long as the job lasts; and the folder that is its program."""
+        agent = self._spec.agent
+        self._program: Path | None = None
+        if agent.container is None:
+            self._program = self._files.folder(agent.bundle)
+            yield agent.image
+            return
+        archive = self._files.file(agent.bundle)
+        with self._sandbox.submitted_image(archive, digest=agent.bundle.digest) as name:
+            yield name
+
+    def _run(self, provenance: dict[str, str]) -> RunResult:
         refused = self._find_packages()
         if refused is not None:
             return RunResult(episodes=[], failure=refused.failure, log=refused.log, provenance=provenance)
@@ -162,7 +178,7 @@ class RunJob:
         self._packages: Path | None = None
         if agent.packages is not None:
             self._packages = self._files.folder(agent.packages)
-        elif wants_packages(self._program):
+        elif self._program is not None and wants_packages(self._program):
             installed = install_packages(
                 self._program,
                 sandbox=self._sandbox,
@@ -235,6 +251,7 @@ class RunJob:
             self._spec.agent,
             generation=generation,
             sandbox=self._sandbox,
+            image=self._image,
             program=self._program,
             packages=self._packages,
             doors=self._folder / "doors",
@@ -250,14 +267,21 @@ class RunJob:
         return self._spec.isolation == "scenario"
 
     def _start_agents(self) -> None:
-        """Start as many sandboxes as there is work for; where each serves one episode, prepare the next meanwhile."""
-        left = len(self._left())
-        working = len(self._agents.unclosed.keys() - self._served) if self._alone else len(self._agents.unclosed)
+        """Start as many sandboxes as there is work for."""
         most = self._slots if self._alone and not self._probing else 1
-        for _ in range(min(most, left) - working):
+        for _ in range(min(most, len(self._left())) - self._working()):
             self._agents.start()
-            working += 1
-        if self._alone and left > working:
+
+    def _working(self) -> int:
+        """How many sandboxes may still bring an episode to an end."""
+        return len(self._agents.unclosed.keys() - self._served) if self._alone else len(self._agents.unclosed)
+
+    def _prepare_next(self) -> None:
+        """Where each episode has a sandbox of its own: make the next one while an agent is at work.
+
+        Not before that agent has its episode: making a sandbox would hold up its start.
+        """
+        if self._alone and len(self._left()) > self._working():
             self._agents.prepare()
 
     def _read_notices(self) -> None:
@@ -292,6 +316,7 @@ class RunJob:
         match event:
             case EpisodeOpened(episode=episode, attempt=attempt):
                 self._on_event(JobEvent.EPISODE_STARTED, {"episode": episode, "attempt": attempt})
+                self._prepare_next()
             case EpisodeEnded():
                 self._keep(event)
             case EnvironmentLost(slot=slot, served=served):

@@ -37,7 +37,8 @@ class AgentSandbox:
         *,
         generation: int,
         sandbox: Sandbox,
-        program: Path,
+        image: str,
+        program: Path | None,
         packages: Path | None,
         doors: Path,
         limits: Limits,
@@ -53,8 +54,12 @@ class AgentSandbox:
         self._door = doors / str(generation)
         self._door.mkdir()
         self._door.chmod(0o755)
-        mounts = [Mount(target=PROGRAM_FOLDER, source=program), Mount(target=DOOR_FOLDER, source=self._door)]
+        mounts = [Mount(target=DOOR_FOLDER, source=self._door)]
+        if program is not None:
+            mounts.append(Mount(target=PROGRAM_FOLDER, source=program))
+        # An image's own variables come first: none can stand in the place of the platform's.
         environment = {
+            **(agent.container.environment if agent.container is not None else {}),
             **BARE_ENVIRONMENT,
             "GAUNTLET_URL": f"http://127.0.0.1:{DOOR_PORT}",
             "GAUNTLET_SOCKET": f"{DOOR_FOLDER}/{DOOR_NAME}",
@@ -65,12 +70,12 @@ class AgentSandbox:
             environment["PYTHONPATH"] = PACKAGES_FOLDER
         self._run: Run = sandbox.prepare(
             SandboxSpec(
-                image=agent.image,
+                image=image,
                 command=agent.command,
                 label=f"{label}-agent-{generation}",
                 owner=owner,
                 environment=environment,
-                working_directory=PROGRAM_FOLDER,
+                working_directory=PROGRAM_FOLDER if agent.container is None else agent.container.working_directory,
                 mounts=mounts,
                 limits=limits,
             )

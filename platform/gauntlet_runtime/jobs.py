@@ -59,13 +59,22 @@ class EpisodeLimits(_Message):
     record_bytes: int = 64 << 20  # the trajectory with its large results; beyond it the episode ends as output_limit
 
 
+class ContainerSpec(_Message):
+    """What a participant's own image says of the program in it; where it lies is :attr:`AgentSpec.bundle`."""
+
+    id: str  # "sha256:…", as the participant's Docker shows it
+    environment: dict[str, str]
+    working_directory: str = "/"
+
+
 class AgentSpec(_Message):
     """The participant's program."""
 
-    bundle: Artifact
+    bundle: Artifact  # a folder; with `container` the image that `container_images.check_image` wrote
     command: list[str]
     image: str = "gauntlet/agent"
     packages: Artifact | None = None  # what `requirements.txt` and `wheels/` were installed into, mounted read-only
+    container: ContainerSpec | None = None  # a container image; `image` then is not used
 
 
 class EnvironmentSpec(_Message):

@@ -15,7 +15,7 @@ def run_provenance(spec: RunSpec, sandbox: Sandbox) -> dict[str, str]:
     """
     found = {
         "sandbox": sandbox.name,
-        "image.agent": sandbox.image_digest(spec.agent.image),
+        "image.agent": spec.agent.container.id if spec.agent.container else sandbox.image_digest(spec.agent.image),
         "image.environment": sandbox.image_digest(spec.environment.image),
         "agent": spec.agent.bundle.digest,
         "environment": spec.environment.program.digest,

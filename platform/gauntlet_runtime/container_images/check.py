@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+from gauntlet_runtime.container_images.accounts import drop_numbered_accounts
 from gauntlet_runtime.container_images.archive import Archive, FoundImage, Part, part_of
 from gauntlet_runtime.container_images.config import Config, read_config
 from gauntlet_runtime.container_images.errors import ImageRefused
@@ -70,6 +71,7 @@ def check_image(source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits
         with tempfile.TemporaryDirectory(prefix="layers-", dir=work) as folder:
             tree, sources = _put_together(found, config, plain, work=Path(folder), budget=budget, limits=limits)
             notes = [*config.notes, *_make_places(tree)]
+            drop_numbered_accounts(tree, sources)
             place = _check_start(tree, config, file=found.config_file)
             used = sum({(f.source, f.start): f.size for _, f in tree.walk() if isinstance(f, File)}.values())
             if used > limits.unpacked_bytes:

@@ -38,9 +38,10 @@ class Sources:
     def __init__(self) -> None:
         self._parts: list[tuple[BinaryIO, int]] = []
 
-    def add(self, source: BinaryIO, start: int) -> None:
-        """The next layer."""
+    def add(self, source: BinaryIO, start: int) -> int:
+        """The next layer, or what stands beside the layers; returns its number."""
         self._parts.append((source, start))
+        return len(self._parts) - 1
 
     def at(self, file: File) -> BinaryIO:
         """The file that a file's bytes are in, standing at their start."""
@@ -131,13 +132,20 @@ def docker_stream(archive: Path) -> Iterator[bytes]:
 
 
 def docker_id(archive: Path) -> str:
-    """The id that Docker gives to the image."""
-    with _opened(archive) as plain, tarfile.open(fileobj=plain, mode="r|") as outer:
-        entry = outer.next()
-        content = outer.extractfile(entry) if entry is not None and entry.name == _CONFIG else None
-        if content is None:
-            raise ImageDamaged(f"{archive.name} is no checked image")
-        return f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
+    """The id that Docker gives to the image.
+
+    Raises:
+        ImageDamaged
+    """
+    try:
+        with _opened(archive) as plain, tarfile.open(fileobj=plain, mode="r|") as outer:
+            entry = outer.next()
+            content = outer.extractfile(entry) if entry is not None and entry.name == _CONFIG else None
+            if content is None:
+                raise ImageDamaged(f"{archive.name} is no checked image")
+            return f"sha256:{hashlib.sha256(content.read()).hexdigest()}"
+    except (tarfile.TarError, zstandard.ZstdError) as error:
+        raise ImageDamaged(f"{archive.name} cannot be read: {error}") from error
 
 
 def unpack_image(archive: Path, into: Path) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class Tree:
             done.append(part)
             there = folder.children.get(part)
             if isinstance(there, Link):
-                there = self.find(done)
+                there = self.find(done) or there
             if there is None:
                 there = folder.children[part] = _inner(folder, layer, entry=entry, file=file)
             if not isinstance(there, Folder):

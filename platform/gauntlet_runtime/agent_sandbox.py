@@ -44,6 +44,7 @@ class AgentSandbox:
         limits: Limits,
         owner: str,
         label: str,
+        parallel: int = 1,
         models: bool = False,
     ) -> None:
         self.generation = generation
@@ -63,6 +64,7 @@ class AgentSandbox:
             **BARE_ENVIRONMENT,
             "GAUNTLET_URL": f"http://127.0.0.1:{DOOR_PORT}",
             "GAUNTLET_SOCKET": f"{DOOR_FOLDER}/{DOOR_NAME}",
+            "GAUNTLET_PARALLEL_EPISODES": str(parallel),
             **(MODEL_ENVIRONMENT if models else {}),
         }
         if packages is not None:

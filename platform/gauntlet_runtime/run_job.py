@@ -255,6 +255,7 @@ class RunJob:
             program=self._program,
             packages=self._packages,
             doors=self._folder / "doors",
+            parallel=1 if self._alone else self._slots,
             limits=sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting),
             owner=self._owner,
             label=self._label,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import queue
 import sys
+import threading
 import traceback
 from collections.abc import Callable
 from typing import Any, Final
@@ -16,7 +19,7 @@ GAVE_UP: Final = "solve raised"  # how the note begins that such an episode is c
 Solve = Callable[[Episode], str | tuple[str, Any] | None]
 
 
-def run(solve: Solve, *, url: str | None = None, keep_going: bool = True) -> int:
+def run(solve: Solve, *, url: str | None = None, keep_going: bool = True, parallel: int = 1) -> int:
     """Work through all scenarios and return how many were answered by ``solve``.
 
     Args:
@@ -26,6 +29,8 @@ def run(solve: Solve, *, url: str | None = None, keep_going: bool = True) -> int
         keep_going: what happens when ``solve`` raises. The traceback goes to stderr in any case. True: the episode is
             closed with an empty answer and a note, and the next one is opened, so that one bad scenario does not lose
             the others. False: the exception goes up, which ends the program and the episode with it
+        parallel: how many scenarios to work on at once, each in a thread; never more than the phase allows
+            (``GAUNTLET_PARALLEL_EPISODES``)
 
     Raises:
         NoGateway: the program does not run inside a sandbox
@@ -35,26 +40,62 @@ def run(solve: Solve, *, url: str | None = None, keep_going: bool = True) -> int
     """
     gateway = Gateway(url)
     load_client_early()
-    solved = 0
-    broken: Exception | None = None
-    while (episode := open_next(gateway)) is not None:
+    work = _Work(gateway, solve, keep_going=keep_going)
+    allowed = int(os.environ.get("GAUNTLET_PARALLEL_EPISODES", "1"))
+    work.go(threads=max(1, min(parallel, allowed)))
+    if work.broken is not None and work.solved == 0:
+        raise work.broken
+    return work.solved
+
+
+class _Work:
+    """The scenarios of one run, shared by its threads."""
+
+    def __init__(self, gateway: Gateway, solve: Solve, *, keep_going: bool) -> None:
+        self._gateway = gateway
+        self._solve = solve
+        self._keep_going = keep_going
+        self._lock = threading.Lock()
+        self.solved = 0
+        self.broken: Exception | None = None  # what the last scenario raised that was given up
+
+    def go(self, threads: int) -> None:
+        """Work until no scenario is left; what ends one thread for good goes up at once and ends the program."""
+        if threads == 1:
+            self._until_none_is_left()
+            return
+        ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        for number in range(threads):
+            threading.Thread(target=self._report, args=(ended,), name=f"episodes-{number}", daemon=True).start()
+        for _ in range(threads):
+            if (error := ended.get()) is not None:
+                raise error
+
+    def _report(self, ended: queue.SimpleQueue[BaseException | None]) -> None:
         try:
-            _deliver(episode, solve(episode))
-            solved += 1
-        except GatewayUnreachable:
-            raise
-        except Exception as error:
-            traceback.print_exc(file=sys.stderr)
-            sys.stderr.flush()
-            if not keep_going:
+            self._until_none_is_left()
+        except BaseException as error:  # noqa: BLE001  the main thread raises it
+            ended.put(error)
+        else:
+            ended.put(None)
+
+    def _until_none_is_left(self) -> None:
+        while (episode := open_next(self._gateway)) is not None:
+            try:
+                _deliver(episode, self._solve(episode))
+                with self._lock:
+                    self.solved += 1
+            except GatewayUnreachable:
                 raise
-            broken = error
-            _give_up(episode, error)
-        finally:
-            episode.close()
-    if broken is not None and solved == 0:
-        raise broken
-    return solved
+            except Exception as error:
+                traceback.print_exc(file=sys.stderr)
+                sys.stderr.flush()
+                if not self._keep_going:
+                    raise
+                self.broken = error
+                _give_up(episode, error)
+            finally:
+                episode.close()
 
 
 def _deliver(episode: Episode, result: Any) -> None:

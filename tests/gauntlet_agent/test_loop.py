@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,48 @@ def test_text_pairs_and_answers_of_ones_own_are_all_answers(episodes: Any) -> No
 
     assert ga.run(solve, url=episodes.url) == 3
     assert episodes.answers == {"e1": {"text": "one"}, "e2": {"text": "two", "data": {"n": 2}}, "e3": {"text": "three"}}
+
+
+def test_several_scenarios_are_worked_on_at_once_where_the_phase_allows_it(
+    episodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _three(episodes)
+    monkeypatch.setenv("GAUNTLET_PARALLEL_EPISODES", "3")
+    together = threading.Barrier(3, timeout=60)
+
+    def solve(episode: ga.Episode) -> str:
+        together.wait()  # passes only while all three are at work
+        return episode.text
+
+    assert ga.run(solve, url=episodes.url, parallel=5) == 3
+    assert {answer["text"] for answer in episodes.answers.values()} == {"question 1", "question 2", "question 3"}
+
+
+def test_no_more_are_worked_on_at_once_than_the_phase_allows(episodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _three(episodes)
+    monkeypatch.delenv("GAUNTLET_PARALLEL_EPISODES", raising=False)
+    busy = threading.Lock()
+
+    def solve(episode: ga.Episode) -> str:
+        assert busy.acquire(blocking=False)
+        busy.release()
+        return threading.current_thread().name
+
+    assert ga.run(solve, url=episodes.url, parallel=5) == 3
+    assert {answer["text"] for answer in episodes.answers.values()} == {"MainThread"}
+
+
+def test_what_ends_one_of_several_threads_ends_the_program(episodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _three(episodes)
+    monkeypatch.setenv("GAUNTLET_PARALLEL_EPISODES", "2")
+
+    def solve(episode: ga.Episode) -> str:
+        raise ValueError("odd data")
+
+    with pytest.raises(ValueError, match="odd data"):
+        ga.run(solve, url=episodes.url, parallel=2, keep_going=False)
+    with pytest.raises(ValueError, match="odd data"):
+        ga.run(solve, url=episodes.url, parallel=2)
 
 
 def test_each_opening_has_a_key_of_its_own(episodes: Any) -> None:

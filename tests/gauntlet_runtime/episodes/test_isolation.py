@@ -47,6 +47,14 @@ def test_several_run_at_once_where_the_phase_allows_it(room):
     assert starts(outcome) == 4
 
 
+def test_an_agent_is_told_how_many_episodes_it_may_have_open(room):
+    tells = "import os\nsay(os.environ['GAUNTLET_PARALLEL_EPISODES'])\nwhile (e := next_episode()): answer(e)"
+    together = room.agent(tells, keys=["A", "B", "C"], max_parallel_episodes=2)
+    assert together.said == ["2"]
+    alone = room.agent(tells, keys=["A", "B", "C"], max_parallel_episodes=2, isolation="scenario")
+    assert alone.said == ["1"] * 3
+
+
 def test_the_probe_runs_one_alone_then_the_others(room):
     outcome = room.agent(
         "e = next_episode()\nfor _ in range(10): tool(e, 'sites')\nanswer(e)",

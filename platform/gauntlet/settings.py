@@ -18,6 +18,7 @@ MAX_UNPACKED_BYTES     4294967296                     largest total of the files
 MAX_ARCHIVE_FILES      20000                          most files in an archive
 SCORING_PROGRAMS       scoring_programs/              folder of the built-in scoring programs
 SANDBOX                best available                 bubblewrap or docker
+DOCKER_RUNTIME         the engine's own default       what Docker starts containers with, e.g. runsc (docs/security.md)
 GAUNTLET_IMAGES        var/images beside manage.py    where the sandbox images are installed
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
@@ -302,6 +303,7 @@ MAX_UNPACKED_BYTES = _positive("MAX_UNPACKED_BYTES", 4 << 30)
 MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
 SCORING_PROGRAMS = Path(env.str("SCORING_PROGRAMS", default=str(BASE_DIR / "scoring_programs")))
 SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
+DOCKER_RUNTIME = env.str("DOCKER_RUNTIME", default="")
 SANDBOX_IMAGES = Path(env.str("GAUNTLET_IMAGES", default=str(BASE_DIR / "var" / "images"))).resolve()
 RUN_SLICE = _positive("RUN_SLICE", 20)
 LEASE_SECONDS = _positive("LEASE_SECONDS", 60)

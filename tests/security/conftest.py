@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from gauntlet_runtime.gateway.pool import GatewayPool
 from gauntlet_runtime.sandbox import open_sandbox
+from gauntlet_runtime.sandbox.interface import Sandbox
 from gauntlet_runtime.zoo.keeper import Keeper, Row
 from gauntlet_runtime.zoo.programs import Program, Zoo, load_zoo
 from gauntlet_runtime.zoo.table import table
@@ -85,7 +86,7 @@ class Runs:
             self._begun[backend] = self.keeper(backend).begin(self._selected(backend))
         return self._begun[backend][program.name].result()
 
-    def keeper(self, backend: str) -> Keeper:
+    def keeper(self, backend: str, *, wrapped: Callable[[Sandbox], Sandbox] = lambda sandbox: sandbox) -> Keeper:
         """A keeper of the zoo on this backend, closed at the end."""
         if backend == "docker":
             self._request.getfixturevalue("docker_engine")
@@ -93,7 +94,7 @@ class Runs:
         (folder / "cases").mkdir(parents=True)
         keeper = Keeper(
             ZOO,
-            sandbox=open_sandbox(backend, state=folder / "state"),
+            sandbox=wrapped(open_sandbox(backend, state=folder / "state")),
             state=folder / "state",
             folder=folder / "cases",
             targets=self._targets,

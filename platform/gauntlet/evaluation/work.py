@@ -31,7 +31,12 @@ def sandbox() -> Sandbox:
     # Imported here: neither the web server nor the beat, which import the tasks, pays for the sandboxes' libraries.
     from gauntlet_runtime.sandbox import open_sandbox
 
-    return open_sandbox(settings.SANDBOX or None, state=settings.VAR / "sandbox", images=settings.SANDBOX_IMAGES)
+    return open_sandbox(
+        settings.SANDBOX or None,
+        state=settings.VAR / "sandbox",
+        images=settings.SANDBOX_IMAGES,
+        docker_runtime=settings.DOCKER_RUNTIME or None,
+    )
 
 
 @functools.cache

@@ -63,7 +63,8 @@ class Docker(Sandbox):
 
     name = "docker"
 
-    def __init__(self, *, state: Path | None = None, images: Path | None = None) -> None:
+    def __init__(self, *, state: Path | None = None, images: Path | None = None, runtime: str | None = None) -> None:
+        self._runtime = runtime  # None: the engine's default
         self._images = images or default_images_folder()  # Docker keeps its own; these start participants' ones
         self._state = (state or default_state_folder()).absolute()
         self._client: docker.DockerClient | None = None
@@ -86,11 +87,17 @@ class Docker(Sandbox):
             try:
                 client = docker.from_env(timeout=_TIMEOUT)
                 client.ping()
+                runtimes = client.info().get("Runtimes") or {}
             except ENGINE_ERRORS as error:
                 raise SandboxUnavailable(
                     f"Docker does not answer ({error}); as root run: apt-get install -y docker.io, and start it, "
                     "or set DOCKER_HOST"
                 ) from error
+            if self._runtime is not None and self._runtime not in runtimes:
+                raise SandboxUnavailable(
+                    f"Docker has no container runtime {self._runtime!r}, only {', '.join(sorted(runtimes))}; install "
+                    'it and name it under "runtimes" in /etc/docker/daemon.json, or change DOCKER_RUNTIME'
+                )
             self._client = client
         return self._client
 
@@ -180,6 +187,7 @@ class Docker(Sandbox):
                 tmpfs[str(one.target)] = f"rw,exec,nosuid,nodev,size={one.size},mode=0755,uid={uid},gid={uid}"
         host_config = api.create_host_config(
             network_mode="none",
+            runtime=self._runtime,
             read_only=True,
             cap_drop=["ALL"],
             security_opt=["no-new-privileges", "seccomp=" + json.dumps(seccomp.docker_profile())],

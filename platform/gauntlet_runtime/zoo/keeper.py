@@ -99,13 +99,14 @@ class Keeper:
         image: str = IMAGE,
     ) -> None:
         self._zoo = zoo
-        self._sandbox = sandbox
+        self.sandbox = sandbox
+        self.artifacts = folder / "artifacts"
         self._state = state
         self._folder = folder
         self._targets = targets
         self._gateways = gateways
         self._image = image
-        self._store = Store(folder / "artifacts")
+        self._store = Store(self.artifacts)
         secret = targets.secret
         self._environment = self._store.keep(zoo.part("environment"))
         self._data = self._store.keep({"secret.json": json.dumps({"secret": secret})})
@@ -126,8 +127,8 @@ class Keeper:
         """Run one, in this thread."""
         label = f"zoo-{program.name.replace('/', '-').replace('_', '-')}-{uuid.uuid4().hex[:8]}"
         folder = Path(tempfile.mkdtemp(prefix="case-", dir=self._folder))
-        case = _Case(program, label, folder, WatchedSandbox(self._sandbox))
-        expected = program.head.expected_on(self._sandbox.name)
+        case = _Case(program, label, folder, WatchedSandbox(self.sandbox))
+        expected = program.head.expected_on(self.sandbox.name)
         begun = time.monotonic()
         try:
             got = self._as_agent(case) if program.head.attacks == "agent" else self._as_scorer(case)
@@ -138,7 +139,7 @@ class Keeper:
         problems += self._unharmed(case)
         return Row(
             program=program.name,
-            backend=self._sandbox.name,
+            backend=self.sandbox.name,
             why=program.head.why,
             expected=shown(expected),
             got=said,
@@ -150,7 +151,7 @@ class Keeper:
 
     def _unharmed(self, case: _Case) -> list[str]:
         problems = [f"process {pid} of {run.label} lived on" for run in case.sandbox.runs for pid in run.left]
-        problems += [f"left behind: {what}" for what in leftovers(case.label, sandbox=self._sandbox, state=self._state)]
+        problems += [f"left behind: {what}" for what in leftovers(case.label, sandbox=self.sandbox, state=self._state)]
         problems += [f"changed: {name}" for artifact in case.artifacts for name in self._store.changed(artifact)]
         problems += [f"a listener was reached: {address}" for address in self._targets.reached()]
         if self._targets.secret_file.read_text() != self._targets.secret:

@@ -9,7 +9,15 @@
 #:   said: [[]]
 from door import *
 
-PLACES = [*TARGETS["files"], "/etc/shadow-", "/var/run/docker.sock", "/run/docker.sock", "/root/.ssh", "/host"]
+PLACES = [
+    *TARGETS["files"],
+    "/etc/shadow-",
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/var/lib/docker",
+    "/boot/grub",
+    "/host",
+]
 ways = [lambda p: p, lambda p: f"/proc/1/root{p}", lambda p: f"/proc/self/root{p}", lambda p: f"/proc/1/cwd/../..{p}"]
 episode = next_episode()
 say([way(place) for place in PLACES for way in ways if os.path.isfile(way(place)) or os.path.isdir(way(place))])

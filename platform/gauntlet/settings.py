@@ -26,6 +26,15 @@ RETRY_SECONDS          30                             how long a host leaves a j
 STOP_SECONDS           10                             how long a worker that is to end may still work on its job
 MIN_FREE_BYTES         1073741824                     a worker whose disk has less room takes no job
 ARTIFACT_SECONDS       86400                          how long a stored file that nothing uses is kept
+MODEL_PROVIDERS        {}                             providers of language models, as JSON by name: "url", "key", and
+                                                      "competitions" (slugs) where not all may use it
+MODEL_PRICES           {}                             of a million tokens, as JSON by model or "provider/model":
+                                                      {"in": "0.15", "out": "0.60"}
+MODEL_MAX_TOKENS       4096                           longest answer of a model, and what a call without a limit gets
+MODEL_CONCURRENCY      8                              an evaluation's model calls at once, unless its phase says it
+MODEL_CALL_SECONDS     180                            how long a provider may take, each time it is asked
+MODEL_TRIES            4                              how often a provider that fails is asked
+MODEL_BACKOFF_SECONDS  1                              wait before the second time, doubled before each further one
 LOG_SHOWN_BYTES        262144                         how much of an agent's log a page or the API shows, from its end
 BELL_SECONDS           10                             how often the beat rings, whatever happens
 QUEUES                 default                        names of queues that competitions may use, with commas
@@ -40,8 +49,10 @@ ACCOUNT_EMAIL_VERIFICATION  optional                  mandatory: an account work
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +61,8 @@ import structlog
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
+
+from gauntlet.metering.configuration import read_prices, read_providers
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 env = environ.Env()
@@ -77,6 +90,16 @@ def _queues(name: str, default: list[str]) -> list[str]:
         allowed = "small letters, digits, '_', '.' and '-', at most 64"
         raise ImproperlyConfigured(f"{name} must be names of queues ({allowed}) with commas between: {wrong}")
     return names
+
+
+def _models(name: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """A setting about language models; what is wrong is said without the keys in it."""
+    try:
+        return read(json.loads(env.str(name, default="{}")))
+    except json.JSONDecodeError:
+        raise ImproperlyConfigured(f"{name} must be JSON") from None
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} is wrong: {error}") from None
 
 
 VAR = Path(env.str("GAUNTLET_VAR", default=str(BASE_DIR / "var"))).resolve()
@@ -134,6 +157,7 @@ INSTALLED_APPS = [
     "gauntlet.submissions",
     "gauntlet.trajectories",
     "gauntlet.leaderboards",
+    "gauntlet.metering",
     "gauntlet.evaluation",
     "gauntlet.web",
 ]
@@ -311,6 +335,13 @@ RETRY_SECONDS = _positive("RETRY_SECONDS", 30)
 STOP_SECONDS = _positive("STOP_SECONDS", 10)
 MIN_FREE_BYTES = _positive("MIN_FREE_BYTES", 1 << 30)
 ARTIFACT_SECONDS = _positive("ARTIFACT_SECONDS", 24 * 3600)
+MODEL_PROVIDERS = _models("MODEL_PROVIDERS", read_providers)
+MODEL_PRICES = _models("MODEL_PRICES", read_prices)
+MODEL_MAX_TOKENS = _positive("MODEL_MAX_TOKENS", 4096)
+MODEL_CONCURRENCY = _positive("MODEL_CONCURRENCY", 8)
+MODEL_CALL_SECONDS = _positive("MODEL_CALL_SECONDS", 180)
+MODEL_TRIES = _positive("MODEL_TRIES", 4)
+MODEL_BACKOFF_SECONDS = _positive("MODEL_BACKOFF_SECONDS", 1)
 LOG_SHOWN_BYTES = _positive("LOG_SHOWN_BYTES", 256 << 10)
 BELL_SECONDS = _positive("BELL_SECONDS", 10)
 QUEUES = list(dict.fromkeys(["default", *_queues("QUEUES", ["default"])]))

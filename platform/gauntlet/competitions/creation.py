@@ -136,6 +136,7 @@ class Creation:
             trials=plan.trials,
             isolation=plan.isolation,
             max_parallel_episodes=plan.max_parallel_episodes,
+            llm=plan.llm,
             execution_time_limit=plan.execution_time_limit,
             kit=self._artifact(plan.kit),
             public_data=self._artifact(plan.public_data),

@@ -180,6 +180,7 @@ class Phase(models.Model):
         ],
     )
     max_parallel_episodes = models.PositiveSmallIntegerField(default=1)
+    llm = models.JSONField(null=True, blank=True, help_text="its language models, as in the bundle; null: none")
     execution_time_limit = models.PositiveIntegerField(default=600, help_text="seconds, one program")
     kit = models.ForeignKey(
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="starting kit, for everybody"

@@ -134,6 +134,7 @@ def _store_episode(episode: Episode, result: EpisodeResult, *, trajectory: Artif
     episode.failure_message = result.message
     episode.seconds = result.seconds
     episode.steps, episode.tool_calls = result.steps, result.tool_calls
+    episode.model_calls, episode.tokens, episode.cost = result.model_calls, result.tokens, result.cost
     episode.trajectory = trajectory
     if _is_to_be_repeated(result) and episode.attempts < MAX_EPISODE_ATTEMPTS:
         episode.job = None

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, connection
 
 from gauntlet.evaluation import claims, collecting, scores
+from gauntlet.evaluation.job_models import models_of
 from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.specs import build_spec
 from gauntlet.storage.models import Artifact as StoredArtifact
@@ -32,6 +33,7 @@ from gauntlet_runtime.jobs import (
     ScoreResult,
     SourceUnavailable,
 )
+from gauntlet_runtime.metering import ModelSupply, NoModels
 from gauntlet_scoring.failures import FailureCode
 
 P = ParamSpec("P")
@@ -158,3 +160,7 @@ class DatabaseJobSource(JobSource):
     def hand_back(self, claim: Claim) -> None:
         """The worker is to end; nothing failed."""
         claims.hand_back(job=UUID(claim.job), token=UUID(claim.token))
+
+    def models(self, claim: Claim) -> ModelSupply:
+        """Where the language models of a claimed run job come from."""
+        return models_of(claim) or NoModels()

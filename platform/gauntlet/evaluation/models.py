@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from decimal import Decimal
 from typing import ClassVar
 
 from django.conf import settings
@@ -164,6 +165,11 @@ class Episode(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0, help_text="how often it ended by a fault not the agent's")
     steps = models.PositiveIntegerField(default=0)
     tool_calls = models.PositiveIntegerField(default=0)
+    model_calls = models.PositiveIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0, help_text="of its model calls, in and out")
+    cost = models.DecimalField(
+        max_digits=24, decimal_places=12, default=Decimal(0), help_text="of them, at the prices of the time"
+    )
     trajectory = models.ForeignKey(
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="zip of trajectory.jsonl and blobs/"
     )

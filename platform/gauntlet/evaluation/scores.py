@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Avg, Count, Q
+from django.db.models import Avg, Count, Q, Sum
 
 from gauntlet.evaluation.claims import lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
@@ -124,8 +124,9 @@ def _put_in_force(evaluation: Evaluation) -> None:
 def task_scores(evaluation: Evaluation) -> TaskScores:
     """All scores of a finished evaluation: the programs' and the platform's own measures of its episodes.
 
-    The platform's own: ``episodes.steps``, ``episodes.tool_calls``, ``episodes.seconds`` (means) and
-    ``episodes.answered`` (share).
+    The platform's own: ``episodes.steps``, ``episodes.tool_calls``, ``episodes.seconds`` and, of language models,
+    ``episodes.model_calls``, ``episodes.tokens`` and ``episodes.cost`` (means), ``episodes.total_tokens`` and
+    ``episodes.total_cost`` (sums), and ``episodes.answered`` (share).
     """
     aggregates = dict(evaluation.scores.values_list("key", "value"))
     if not evaluation.episodes_total:  # results that were submitted
@@ -134,8 +135,15 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
         steps=Avg("steps"),
         tool_calls=Avg("tool_calls"),
         seconds=Avg("seconds"),
+        model_calls=Avg("model_calls"),
+        mean_tokens=Avg("tokens"),
+        mean_cost=Avg("cost"),
+        total_tokens=Sum("tokens"),
+        total_cost=Sum("cost"),
         answered=Count("pk", filter=Q(outcome="answered")) * 1.0 / Count("pk"),
     )
+    # Django takes no alias that is a field of the model.
+    own |= {"tokens": own.pop("mean_tokens"), "cost": own.pop("mean_cost")}
     aggregates |= {f"episodes.{name}": float(value) for name, value in own.items() if value is not None}
     scenarios: dict[str, list[TrialScore]] = {}
     for key, score in _trial_scores(evaluation):

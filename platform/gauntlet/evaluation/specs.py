@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gauntlet.competitions.models import Takes, Task
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
+from gauntlet.metering.selectors import model_spec
 from gauntlet.storage import models as storage
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import (
@@ -45,6 +46,7 @@ def _run_spec(job: Job) -> RunSpec:
         max_parallel_episodes=phase.max_parallel_episodes,
         isolation="scenario" if alone else "submission",
         probe=job.index == 0,
+        llm=model_spec(phase.llm) if phase.llm else None,
     )
 
 

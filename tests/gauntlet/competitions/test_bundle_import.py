@@ -161,11 +161,11 @@ def test_no_quota_is_written_as_on_codabench(written: str, bundle: Any, organize
 
 def test_what_is_kept_is_in_the_extras(bundle: Any, organizer: User) -> None:
     bundle.replace("description: For tests", "fact_sheet: {a: [1, 2026-01-01]}")
-    bundle.replace("visibility: scores", "visibility: scores\n    llm: {models: [m]}")
+    bundle.replace("visibility: scores", "visibility: scores\n    hide_prediction_output: true")
     competition = import_bundle(bundle.root, organizer=organizer, publish=True)
     assert competition.extras == {
         "fact_sheet": {"a": [1, "2026-01-01"]},
-        "phases": {"0": {"llm": {"models": ["m"]}}},
+        "phases": {"0": {"hide_prediction_output": True}},
     }
 
 

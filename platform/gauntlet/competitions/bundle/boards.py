@@ -12,7 +12,11 @@ from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
 from gauntlet.competitions.models import Sorting, SubmissionRule
 
 # What the platform measures of every episode; as <program key>.<score>.
-EPISODE_SCORES: Final = ("episodes.answered", "episodes.seconds", "episodes.steps", "episodes.tool_calls")
+EPISODE_SCORES: Final = (
+    *("episodes.answered", "episodes.seconds", "episodes.steps", "episodes.tool_calls"),
+    *("episodes.model_calls", "episodes.tokens", "episodes.cost"),
+    *("episodes.total_tokens", "episodes.total_cost"),
+)
 _RULES: Final = {
     "best": SubmissionRule.BEST,
     "latest": SubmissionRule.LATEST,

@@ -13,13 +13,13 @@ from django.conf import settings
 from gauntlet.competitions.bundle.document import Section
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place
+from gauntlet.competitions.bundle.llm import read_llm
 from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
 from gauntlet.competitions.models import Takes, Visibility
 
 _MOST_TRIALS: Final = 100
 _ISOLATION: Final = ("submission", "scenario")
 _KEPT: Final = {
-    "llm": "is kept; metered models have no effect in this version.",
     "auto_migrate_to_this_phase": "is kept; submissions are not carried from phase to phase in this version.",
     "hide_prediction_output": "is kept; `visibility` decides what participants see.",
     "accepts_only_result_submissions": "is kept and has no effect, as on Codabench: the phase's tasks decide.",
@@ -88,6 +88,7 @@ def _phase(
         trials=trials,
         isolation=section.choice("isolation", _ISOLATION, default="submission" if trials == 1 else "scenario"),
         max_parallel_episodes=section.integer("max_parallel_episodes", default=1, least=1, most=1000),
+        llm=read_llm(section),
         execution_time_limit=section.integer("execution_time_limit", default=600, least=1, most=7 * 86400),
         kit=files.folder(section, "starting_kit"),
         public_data=files.folder(section, "public_data"),

@@ -87,6 +87,7 @@ class PhasePlan:
     trials: int
     isolation: str
     max_parallel_episodes: int
+    llm: dict[str, Any] | None
     execution_time_limit: int
     kit: Path | None
     public_data: Path | None

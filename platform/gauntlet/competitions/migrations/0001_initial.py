@@ -317,6 +317,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("max_parallel_episodes", models.PositiveSmallIntegerField(default=1)),
+                (
+                    "llm",
+                    models.JSONField(
+                        blank=True, help_text="its language models, as in the bundle; null: none", null=True
+                    ),
+                ),
                 ("execution_time_limit", models.PositiveIntegerField(default=600, help_text="seconds, one program")),
                 (
                     "competition",

@@ -1,0 +1,68 @@
+"""The language models of a claimed run job, on this machine's database; every write is fenced by the claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+from django.db import close_old_connections, connection
+
+from gauntlet.competitions.models import Competition
+from gauntlet.evaluation.claims import GOING_ON
+from gauntlet.evaluation.models import Job
+from gauntlet.evaluation.states import JobState
+from gauntlet.metering import selectors, services
+from gauntlet_runtime.jobs import Claim, LeaseLost, RunSpec
+from gauntlet_runtime.metering import ModelAccess, ModelSpec, ModelSupply, Refusal, Reservation, Settlement
+
+
+class DatabaseModels(ModelSupply):
+    """A claimed job's models. The account is the evaluation's, kept answers are the submission's."""
+
+    def __init__(self, claim: Claim, spec: ModelSpec) -> None:
+        self._claim = claim
+        self._spec = spec
+
+    def access(self) -> ModelAccess | None:
+        """The provider's address and key."""
+        competition = Competition.objects.get(phases__submissions=UUID(self._claim.submission))
+        return selectors.model_access(competition, self._spec.provider)
+
+    def reserve(self, reservation: Reservation) -> Refusal | None:
+        """Hold what a call can use at most."""
+        self._must_be_ours()
+        return services.reserve(
+            account=UUID(self._claim.evaluation),
+            holder=UUID(self._claim.job),
+            spec=self._spec,
+            reservation=reservation,
+        )
+
+    def settle(self, settlement: Settlement) -> None:
+        """Give back what a call did not use."""
+        self._must_be_ours()
+        services.settle(settlement)
+
+    def find_answer(self, key: str, into: Path) -> bool:
+        """Put a kept answer into a file."""
+        self._must_be_ours()
+        return selectors.find_answer(scope=UUID(self._claim.submission), key=key, into=into)
+
+    def keep_answer(self, key: str, answer: Path) -> None:
+        """Keep an answer."""
+        self._must_be_ours()
+        services.keep_answer(scope=UUID(self._claim.submission), key=key, answer=answer)
+
+    def _must_be_ours(self) -> None:
+        """Raises LeaseLost where the job is somebody else's by now. A connection that broke is let go of first."""
+        if not connection.in_atomic_block:
+            close_old_connections()
+        held = Job.objects.filter(pk=UUID(self._claim.job), token=UUID(self._claim.token), state=JobState.LEASED)
+        if not held.filter(evaluation__state__in=GOING_ON).exists():
+            raise LeaseLost(f"job {self._claim.job} is no longer ours")
+
+
+def models_of(claim: Claim) -> DatabaseModels | None:
+    """The models that a claimed job's agent may call; None where there are none."""
+    spec = claim.spec.llm if isinstance(claim.spec, RunSpec) else None
+    return None if spec is None else DatabaseModels(claim, spec)

@@ -1,0 +1,76 @@
+"""Operators' pages of language models: providers, whose key can be written and not read, and what was used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from pydantic import SecretStr
+
+from gauntlet.metering.configuration import checked_url
+from gauntlet.metering.models import Account, ModelProvider
+from gauntlet.metering.sealing import seal
+
+if TYPE_CHECKING:  # the classes take a parameter for the type checker only
+    ProviderFormBase = forms.ModelForm[ModelProvider]
+    ProviderAdminBase = admin.ModelAdmin[ModelProvider]
+    AccountAdminBase = admin.ModelAdmin[Account]
+else:
+    ProviderFormBase, ProviderAdminBase, AccountAdminBase = forms.ModelForm, admin.ModelAdmin, admin.ModelAdmin
+
+
+class ProviderForm(ProviderFormBase):
+    """A provider; the field of its key is empty at every visit, and left empty it changes nothing."""
+
+    key = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password"}),
+        help_text="Never shown again. Left empty, the key stays as it is.",
+    )
+
+    class Meta:
+        model = ModelProvider
+        fields = ("competition", "name", "url", "limit_field")
+
+    def clean_url(self) -> str:
+        """An address without a user, a query or a fragment."""
+        try:
+            return checked_url(self.cleaned_data["url"])
+        except ValueError as error:
+            raise forms.ValidationError(f"The address {error}.") from error
+
+    def save(self, commit: bool = True) -> ModelProvider:
+        """Seal the key, where one was given."""
+        key = self.cleaned_data["key"]
+        if key or not self.instance.sealed_key:
+            self.instance.sealed_key = seal(SecretStr(key))
+        provider: ModelProvider = super().save(commit)
+        return provider
+
+
+@admin.register(ModelProvider)
+class ModelProviderAdmin(ProviderAdminBase):
+    """Where competitions' language models are."""
+
+    form = ProviderForm
+    list_display = ("competition", "name", "url", "set_at")
+    list_select_related = ("competition",)
+
+
+@admin.register(Account)
+class AccountAdmin(AccountAdminBase):
+    """What evaluations have used of their budgets; read only."""
+
+    list_display = ("id", "tokens", "token_limit", "cost", "cost_limit", "paid")
+    readonly_fields = list_display
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Never by hand."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never by hand."""
+        return False

@@ -1,0 +1,72 @@
+"""What the operator sets of language models: providers with their keys, and prices. Read once, at the start."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
+
+
+def checked_url(url: str) -> str:
+    """The address of a provider without a slash at its end.
+
+    Raises:
+        ValueError: it is no http or https address, or it holds a user, a query or a fragment.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must begin with https:// or http:// and name a host, such as https://api.example.org/v1")
+    if parts.username or parts.query or parts.fragment:
+        raise ValueError("must hold no user, no query and no fragment")
+    return url.rstrip("/")
+
+
+T = TypeVar("T")
+
+
+class _Setting(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Provider(_Setting):
+    """A provider that the operator pays for."""
+
+    url: Annotated[str, AfterValidator(checked_url)]
+    key: SecretStr = SecretStr("")
+    limit_field: str = "max_tokens"
+    competitions: list[str] | None = None  # slugs of those that may use it; all where None
+
+
+class Price(_Setting):
+    """What a million tokens cost, in whatever currency budgets are given in."""
+
+    tokens_in: Decimal = Field(alias="in", ge=0)
+    tokens_out: Decimal = Field(default=Decimal(0), alias="out", ge=0)
+
+
+def read_providers(value: Any) -> dict[str, Provider]:
+    """The setting MODEL_PROVIDERS.
+
+    Raises:
+        ValueError: what is wrong with it, without the keys in it.
+    """
+    return _checked(TypeAdapter(dict[str, Provider]), value)
+
+
+def read_prices(value: Any) -> dict[str, Price]:
+    """The setting MODEL_PRICES, by model or by ``provider/model``, which comes first. Prices are texts or numbers.
+
+    Raises:
+        ValueError: what is wrong with it.
+    """
+    return _checked(TypeAdapter(dict[str, Price]), value)
+
+
+def _checked(adapter: TypeAdapter[T], value: Any) -> T:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        finding = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise ValueError(f"{'.'.join(str(part) for part in finding['loc'])}: {finding['msg']}") from None

@@ -1,0 +1,76 @@
+"""Reads of metered models: which provider a competition's models come from, and what a phase offers."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+
+from gauntlet.competitions.models import Competition
+from gauntlet.metering.configuration import Price
+from gauntlet.metering.models import KeptAnswer, ModelProvider
+from gauntlet.metering.sealing import unseal
+from gauntlet.storage.services import copy_to
+from gauntlet_runtime.metering import ModelAccess, ModelBudget, ModelOffer, ModelPatience, ModelSpec
+
+
+def model_access(competition: Competition, provider: str) -> ModelAccess | None:
+    """A provider's address and key: the competition's own, else the operator's where it may be used; else None.
+
+    Raises:
+        WrongSecret: the competition's key was sealed under another secret.
+    """
+    own = ModelProvider.objects.filter(competition=competition, name=provider).first()
+    if own is not None:
+        return ModelAccess(url=own.url, key=unseal(own.sealed_key), limit_field=own.limit_field)
+    operators = settings.MODEL_PROVIDERS.get(provider)
+    if operators is None or (operators.competitions is not None and competition.slug not in operators.competitions):
+        return None
+    return ModelAccess(url=operators.url, key=operators.key, limit_field=operators.limit_field)
+
+
+def model_price(provider: str, model: str) -> Price | None:
+    """What a model costs; None where the operator has set no price."""
+    prices: dict[str, Price] = settings.MODEL_PRICES
+    return prices.get(f"{provider}/{model}", prices.get(model))
+
+
+def model_spec(llm: dict[str, Any]) -> ModelSpec:
+    """What a phase's key `llm` means for a run job, at today's prices."""
+    provider = llm["provider"]
+    return ModelSpec(
+        provider=provider,
+        models=[_offer(provider, name) for name in llm["models"]],
+        per_episode=ModelBudget(**llm.get("per_episode", {})),
+        per_evaluation=ModelBudget(**llm.get("per_evaluation", {})),
+        calls_per_minute=llm.get("rate"),
+        concurrency=llm.get("concurrency", settings.MODEL_CONCURRENCY),
+        cache=llm.get("cache", False),
+        max_tokens=min(llm.get("max_tokens", settings.MODEL_MAX_TOKENS), settings.MODEL_MAX_TOKENS),
+        patience=ModelPatience(
+            call_seconds=settings.MODEL_CALL_SECONDS,
+            tries=settings.MODEL_TRIES,
+            backoff_seconds=settings.MODEL_BACKOFF_SECONDS,
+        ),
+    )
+
+
+def _offer(provider: str, name: str) -> ModelOffer:
+    price = model_price(provider, name)
+    nothing = Decimal(0)
+    return ModelOffer(
+        name=name,
+        price_in=price.tokens_in if price else nothing,
+        price_out=price.tokens_out if price else nothing,
+    )
+
+
+def find_answer(*, scope: UUID, key: str, into: Path) -> bool:
+    """Put a kept answer into the new file ``into``; False where there is none."""
+    kept = KeptAnswer.objects.filter(scope=scope, key=key).select_related("answer").first()
+    if kept is not None:
+        copy_to(kept.answer, into)
+    return kept is not None

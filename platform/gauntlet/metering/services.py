@@ -1,0 +1,162 @@
+"""Writes of metered models: providers, reservations and their settlement, kept answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, F, Min, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from pydantic import SecretStr
+
+from gauntlet.accounts.models import User
+from gauntlet.accounts.services import record_event
+from gauntlet.competitions.models import Competition
+from gauntlet.metering.configuration import checked_url
+from gauntlet.metering.models import Account, KeptAnswer, ModelProvider, Reservation
+from gauntlet.metering.sealing import seal
+from gauntlet.storage.models import Form
+from gauntlet.storage.services import store
+from gauntlet_runtime import metering as contract
+from gauntlet_runtime.metering import ModelSpec, Refusal, Settlement, Shortage
+
+_MINUTE: Final = timedelta(minutes=1)
+
+
+class _Refused(Exception):
+    """Undoes the reservation that it comes out of."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.shortage)
+        self.refusal = refusal
+
+
+@transaction.atomic
+def set_provider(
+    *,
+    competition: Competition,
+    name: str,
+    url: str,
+    key: SecretStr,
+    limit_field: str = "max_tokens",
+    actor: User | None = None,
+) -> ModelProvider:
+    """Set or replace a competition's provider; the key is sealed and never given out again.
+
+    Emits provider.set.
+
+    Raises:
+        ValueError: the address is none.
+    """
+    fields = {"url": checked_url(url), "sealed_key": seal(key), "limit_field": limit_field}
+    provider, _ = ModelProvider.objects.update_or_create(competition=competition, name=name, defaults=fields)
+    record_event(provider, "provider.set", actor=actor, data={"competition": competition.slug, "name": name})
+    return provider
+
+
+@transaction.atomic
+def remove_provider(*, competition: Competition, name: str, actor: User | None = None) -> bool:
+    """Forget a competition's provider with its key; False where there is none. Emits provider.removed."""
+    provider = ModelProvider.objects.filter(competition=competition, name=name).first()
+    if provider is None:
+        return False
+    record_event(provider, "provider.removed", actor=actor, data={"competition": competition.slug, "name": name})
+    provider.delete()
+    return True
+
+
+def reserve(*, account: UUID, holder: UUID, spec: ModelSpec, reservation: contract.Reservation) -> Refusal | None:
+    """Hold what a call can use at most against a budget, or say why not. The same id counts once.
+
+    Locks the account: of calls that come at once, each sees what the others reserved.
+    """
+    try:
+        _reserve(account, holder=holder, spec=spec, wanted=reservation)
+    except _Refused as error:
+        return error.refusal
+    return None
+
+
+@transaction.atomic
+def _reserve(account: UUID, *, holder: UUID, spec: ModelSpec, wanted: contract.Reservation) -> None:
+    if Reservation.objects.filter(pk=wanted.id).exists():  # asked again because the answer was lost
+        return
+    if not _add(account, wanted):
+        limits = spec.per_evaluation
+        opened = Account(id=account, token_limit=limits.tokens, cost_limit=limits.cost)
+        Account.objects.bulk_create([opened], ignore_conflicts=True)
+        if not _add(account, wanted):
+            raise _Refused(_shortage(Account.objects.get(pk=account), wanted))
+    _check_pace(account, spec)
+    Reservation.objects.create(id=wanted.id, account_id=account, holder=holder, tokens=wanted.tokens, cost=wanted.cost)
+
+
+def _add(account: UUID, wanted: contract.Reservation) -> bool:
+    """Add to what is used, in one statement and only where it fits."""
+    fits = Q(token_limit__isnull=True) | Q(token_limit__gte=F("tokens") + wanted.tokens)
+    fits &= Q(cost_limit__isnull=True) | Q(cost_limit__gte=F("cost") + wanted.cost)
+    added = Account.objects.filter(fits, pk=account).update(
+        tokens=F("tokens") + wanted.tokens, cost=F("cost") + wanted.cost
+    )
+    return added == 1
+
+
+def _shortage(account: Account, wanted: contract.Reservation) -> Refusal:
+    if account.token_limit is not None and account.tokens + wanted.tokens > account.token_limit:
+        return Refusal(shortage=Shortage.TOKENS, limit=str(account.token_limit), used=str(account.tokens))
+    return Refusal(shortage=Shortage.COST, limit=_money(account.cost_limit), used=_money(account.cost))
+
+
+def _money(amount: Decimal | None) -> str:
+    return f"{amount.normalize():f}" if amount else "0"
+
+
+def _check_pace(account: UUID, spec: ModelSpec) -> None:
+    """Calls under way and calls of the last minute; the account's row is locked by now."""
+    since = Now() - _MINUTE
+    made = Reservation.objects.filter(account=account).filter(Q(settled_at__isnull=True) | Q(made_at__gt=since))
+    counted = made.aggregate(
+        under_way=Count("pk", filter=Q(settled_at__isnull=True)),
+        recent=Count("pk", filter=Q(made_at__gt=since)),
+        first=Min("made_at", filter=Q(made_at__gt=since)),
+    )
+    if counted["under_way"] >= spec.concurrency:
+        raise _Refused(Refusal(shortage=Shortage.CONCURRENCY, retry_after=1.0))
+    if spec.calls_per_minute is not None and counted["recent"] >= spec.calls_per_minute:
+        left = (counted["first"] + _MINUTE - timezone.now()).total_seconds()
+        raise _Refused(Refusal(shortage=Shortage.RATE, retry_after=min(60.0, max(0.1, left))))
+
+
+@transaction.atomic
+def settle(settlement: Settlement) -> None:
+    """Give back what a call did not use. A second time, or after its job has ended, nothing happens."""
+    reservation = Reservation.objects.filter(pk=settlement.id, settled_at__isnull=True).select_for_update().first()
+    if reservation is None:
+        return
+    Reservation.objects.filter(pk=reservation.pk).update(settled_at=Now())
+    Account.objects.filter(pk=reservation.account_id).update(
+        tokens=F("tokens") - reservation.tokens + min(settlement.tokens, reservation.tokens),
+        cost=F("cost") - reservation.cost + min(settlement.cost, reservation.cost),
+        paid=F("paid") + (settlement.cost if settlement.paid else 0),
+    )
+
+
+@transaction.atomic
+def abandon(holder: UUID) -> None:
+    """Count what an ended job has left open as used: its calls may have been made, and money spent."""
+    open_ones = list(Reservation.objects.filter(holder=holder, settled_at__isnull=True).select_for_update())
+    for reservation in open_ones:
+        Account.objects.filter(pk=reservation.account_id).update(paid=F("paid") + reservation.cost)
+    if open_ones:
+        Reservation.objects.filter(pk__in=[one.pk for one in open_ones]).update(settled_at=Now())
+
+
+def keep_answer(*, scope: UUID, key: str, answer: Path) -> None:
+    """Keep a model's answer; the first one stays."""
+    kept = store(answer, form=Form.FILE)
+    KeptAnswer.objects.bulk_create([KeptAnswer(scope=scope, key=key, answer=kept)], ignore_conflicts=True)

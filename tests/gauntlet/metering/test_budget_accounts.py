@@ -1,0 +1,152 @@
+"""Budgets that several jobs draw on: reserved before, settled after, and counted once whatever happens in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, connection
+from django.db.models import F
+
+from gauntlet.metering import services
+from gauntlet.metering.models import Account, Reservation
+from gauntlet_runtime.metering import Refusal, Settlement, Shortage
+
+EVALUATION, JOB = uuid4(), uuid4()
+
+
+def reserve(spec: Any, wanted: Any, *, holder: Any = JOB) -> Refusal | None:
+    return services.reserve(account=EVALUATION, holder=holder, spec=spec, reservation=wanted)
+
+
+def settle(wanted: Any, *, tokens: int, cost: str = "0", paid: bool = True) -> None:
+    services.settle(Settlement(id=wanted.id, tokens=tokens, cost=Decimal(cost), paid=paid))
+
+
+@pytest.mark.django_db
+def test_what_is_reserved_counts_until_it_is_settled(model_budget: Any, wanted: Any) -> None:
+    spec = model_budget(tokens=1000, cost=Decimal("0.01"))
+    first = wanted(600, "0.002")
+    assert reserve(spec, first) is None
+    assert reserve(spec, wanted(500)) == Refusal(shortage=Shortage.TOKENS, limit="1000", used="600")
+    settle(first, tokens=100, cost="0.0005")
+    assert reserve(spec, wanted(500)) is None
+    assert reserve(spec, wanted(1, "0.00951")) == Refusal(shortage=Shortage.COST, limit="0.01", used="0.0005")
+    account = Account.objects.get()
+    assert (account.tokens, account.cost, account.paid) == (600, Decimal("0.0005"), Decimal("0.0005"))
+    assert Reservation.objects.count() == 2  # a refusal leaves nothing
+
+
+@pytest.mark.django_db
+def test_asking_and_settling_twice_count_once(model_budget: Any, wanted: Any) -> None:
+    spec, one = model_budget(tokens=1000), wanted(800)
+    assert [reserve(spec, one), reserve(spec, one)] == [None, None]
+    assert Account.objects.get().tokens == 800
+    for _ in range(2):
+        settle(one, tokens=300, cost="0.1")
+    account = Account.objects.get()
+    assert (account.tokens, account.paid) == (300, Decimal("0.1"))
+
+
+@pytest.mark.django_db
+def test_a_kept_answer_counts_and_costs_nothing(model_budget: Any, wanted: Any) -> None:
+    spec, one = model_budget(cost=Decimal(1)), wanted(10, "0.5")
+    reserve(spec, one)
+    settle(one, tokens=5, cost="0.2", paid=False)
+    account = Account.objects.get()
+    assert (account.tokens, account.cost, account.paid) == (5, Decimal("0.2"), 0)
+
+
+@pytest.mark.django_db
+def test_more_than_was_reserved_is_not_counted(model_budget: Any, wanted: Any) -> None:
+    spec, one = model_budget(tokens=100), wanted(100)
+    reserve(spec, one)
+    settle(one, tokens=10**9)
+    assert Account.objects.get().tokens == 100
+
+
+@pytest.mark.django_db
+def test_what_an_ended_job_left_open_counts_as_used(model_budget: Any, wanted: Any) -> None:
+    spec, lost, others = model_budget(tokens=1000), wanted(700, "0.3"), wanted(100)
+    other = uuid4()
+    reserve(spec, lost)
+    reserve(spec, others, holder=other)
+    services.abandon(JOB)
+    settle(lost, tokens=1)  # too late
+    assert (Account.objects.get().tokens, Account.objects.get().paid) == (800, Decimal("0.3"))
+    settle(others, tokens=0)
+    assert Account.objects.get().tokens == 700
+
+
+@pytest.mark.django_db
+def test_concurrency_counts_calls_under_way_and_rate_those_of_a_minute(model_budget: Any, wanted: Any) -> None:
+    spec = model_budget(tokens=10**6, concurrency=2, calls_per_minute=3)
+    calls = [wanted(10) for _ in range(5)]
+    assert [reserve(spec, one) for one in calls[:2]] == [None, None]
+    refused = reserve(spec, calls[2])
+    assert refused is not None
+    assert (refused.shortage, refused.retry_after) == (Shortage.CONCURRENCY, 1.0)
+    settle(calls[0], tokens=10)
+    assert reserve(spec, calls[3]) is None
+    settle(calls[1], tokens=10)
+    refused = reserve(spec, calls[4])
+    assert refused is not None
+    assert refused.shortage is Shortage.RATE
+    assert refused.retry_after is not None
+    assert 0 < refused.retry_after <= 60
+    assert Account.objects.get().tokens == 30  # what was refused is not reserved
+    Reservation.objects.update(made_at=F("made_at") - services._MINUTE)
+    assert reserve(spec, calls[4]) is None
+
+
+@pytest.mark.django_db
+def test_the_database_itself_holds_the_limit(model_budget: Any, wanted: Any) -> None:
+    reserve(model_budget(tokens=100), wanted(60))
+    with pytest.raises(IntegrityError, match="account_within_tokens"):
+        Account.objects.update(tokens=101)
+
+
+def together(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    """Do the same to each at once, each on a connection of its own."""
+    barrier = Barrier(len(items))
+
+    def one(item: Any) -> Any:
+        try:
+            barrier.wait(60)
+            return work(item)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(one, items))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_jobs_that_ask_at_once_never_get_more_than_there_is(model_budget: Any, wanted: Any) -> None:
+    spec = model_budget(tokens=500, concurrency=100)
+    refusals = together(lambda one: reserve(spec, one), [wanted(100) for _ in range(8)])
+    assert sum(refusal is None for refusal in refusals) == 5
+    assert Account.objects.get().tokens == 500
+
+
+@pytest.mark.django_db(transaction=True)
+def test_control_without_the_one_statement_they_would(model_budget: Any, wanted: Any) -> None:
+    """Look first and add then: every job sees the budget as it was, and only the database's constraint is left."""
+    Account.objects.create(pk=EVALUATION, token_limit=None, tokens=0)
+    barrier = Barrier(4)
+
+    def look_then_add(one: Any) -> bool:
+        used = Account.objects.get().tokens
+        barrier.wait(60)
+        if used + one.tokens > 150:
+            return False
+        Account.objects.update(tokens=F("tokens") + one.tokens)
+        return True
+
+    assert together(look_then_add, [wanted(100) for _ in range(4)]) == [True] * 4
+    assert Account.objects.get().tokens == 400

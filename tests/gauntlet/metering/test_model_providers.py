@@ -1,0 +1,154 @@
+"""Whose provider a competition's models come from, and that its key can be written and never read."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+from pydantic import SecretStr
+
+from gauntlet.accounts.models import Event
+from gauntlet.metering.configuration import Provider, read_prices, read_providers
+from gauntlet.metering.models import ModelProvider
+from gauntlet.metering.sealing import WrongSecret, seal, unseal
+from gauntlet.metering.selectors import model_access, model_price
+from gauntlet.metering.services import set_provider
+
+KEY = "sk-an-organizers-secret"
+URL = "https://models.example.org/v1"
+
+
+def everything_stored() -> str:
+    """Every row of every table, as text."""
+    with connection.cursor() as cursor:
+        tables = connection.introspection.table_names(cursor)
+        rows = []
+        for table in tables:
+            cursor.execute(f'SELECT t::text FROM "{table}" t')  # noqa: S608  # the database's own names
+            rows += [row[0] for row in cursor.fetchall()]
+    return "\n".join(rows)
+
+
+@pytest.mark.django_db
+def test_the_competitions_own_provider_comes_first(make_phase: Any) -> None:
+    competition, other = make_phase().competition, make_phase().competition
+    set_provider(competition=competition, name="ours", url=f"{URL}/", key=SecretStr(KEY))
+    own, operators = model_access(competition, "ours"), model_access(other, "ours")
+    assert own is not None
+    assert operators is not None
+    assert (own.url, own.key.get_secret_value()) == (URL, KEY)
+    assert operators.key.get_secret_value() == "sk-operators-key"
+    assert model_access(competition, "theirs") is None
+
+
+@pytest.mark.django_db
+def test_the_operators_provider_may_be_for_some_competitions_only(make_phase: Any, settings: Any) -> None:
+    competition, other = make_phase().competition, make_phase().competition
+    settings.MODEL_PROVIDERS = {"paid": Provider(url=URL, key=SecretStr("k"), competitions=[competition.slug])}
+    assert model_access(competition, "paid") is not None
+    assert model_access(other, "paid") is None
+
+
+@pytest.mark.django_db
+def test_a_key_is_nowhere_in_the_database(make_phase: Any) -> None:
+    competition = make_phase().competition
+    provider = set_provider(competition=competition, name="mine", url=URL, key=SecretStr(KEY))
+    stored = everything_stored()
+    assert provider.sealed_key in stored  # so that the look would have found it
+    assert KEY not in stored
+    assert "organizers-secret" not in repr(model_access(competition, "mine"))
+    assert Event.objects.get(name="provider.set").data == {"competition": competition.slug, "name": "mine"}
+
+
+def test_a_key_is_sealed_by_the_installations_secret(settings: Any) -> None:
+    sealed = seal(SecretStr(KEY))
+    assert sealed != seal(SecretStr(KEY))
+    assert unseal(sealed).get_secret_value() == KEY
+    settings.GAUNTLET_SECRET = "another secret of at least so many letters"
+    with pytest.raises(WrongSecret):
+        unseal(sealed)
+
+
+@pytest.mark.django_db
+def test_the_command_reads_the_key_from_stdin_and_shows_it_to_nobody(
+    make_phase: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slug, said = make_phase().competition.slug, io.StringIO()
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))
+    call_command("set_model_provider", "mine", competition=slug, url=URL, stdout=said, stderr=said)
+    assert unseal(ModelProvider.objects.get().sealed_key).get_secret_value() == KEY
+    assert KEY not in said.getvalue()
+    call_command("set_model_provider", "mine", competition=slug, remove=True, stdout=said)
+    assert not ModelProvider.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("mine", {"competition": "nowhere", "url": URL}, "no competition"),
+        ("mine", {"url": "ftp://example.org"}, "must begin with https"),
+        ("mine", {"url": "https://user:pass@example.org/v1"}, "no user"),
+        ("mi ne", {"url": URL}, "letters, digits"),
+        ("mine", {}, "--url"),
+        ("mine", {"remove": True}, "has no provider"),
+    ],
+)
+@pytest.mark.django_db
+def test_the_command_says_what_is_wrong(
+    name: str, options: dict[str, Any], words: str, make_phase: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("k\n"))
+    with pytest.raises(CommandError, match=words):
+        call_command("set_model_provider", name, **{"competition": make_phase().competition.slug, **options})
+    assert not ModelProvider.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_operators_page_writes_the_key_and_never_shows_it(make_phase: Any) -> None:
+    competition = make_phase().competition
+    person = get_user_model().objects.create_superuser("operator", "operator@example.org", "a long pass phrase")
+    client = Client()
+    client.force_login(person)
+    form = {"competition": competition.pk, "name": "mine", "url": URL, "limit_field": "max_tokens"}
+    assert client.post("/admin/metering/modelprovider/add/", {**form, "key": KEY}).status_code == 302
+    provider = ModelProvider.objects.get()
+    page = f"/admin/metering/modelprovider/{provider.pk}/change/"
+    assert client.post(page, {**form, "name": "renamed", "key": ""}).status_code == 302
+    provider.refresh_from_db()
+    assert (provider.name, unseal(provider.sealed_key).get_secret_value()) == ("renamed", KEY)
+    for address in (page, "/admin/metering/modelprovider/", f"{page.removesuffix('change/')}history/"):
+        shown = client.get(address).content.decode()
+        assert KEY not in shown
+        assert provider.sealed_key not in shown
+    refused = client.post(page, {**form, "url": "example.org", "key": "sk-never-kept"})
+    assert "must begin with https" in refused.content.decode()
+    assert "sk-never-kept" not in refused.content.decode()
+
+
+def test_prices_are_decimals_and_a_providers_own_come_first(settings: Any) -> None:
+    settings.MODEL_PRICES = read_prices({"small": {"in": "0.1", "out": 0.5}, "ours/small": {"in": "0.3"}})
+    own, general = model_price("ours", "small"), model_price("theirs", "small")
+    assert own is not None
+    assert general is not None
+    assert (str(own.tokens_in), str(own.tokens_out), str(general.tokens_out)) == ("0.3", "0", "0.5")
+    assert model_price("ours", "large") is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"p": {"url": "example.org", "key": KEY}}, "p.url: "),
+        ({"p": {"url": URL, "key": [KEY]}}, "p.key: "),
+        ({"p": {"url": URL, "keys": KEY}}, "p.keys: "),
+        ([KEY], "valid dictionary"),
+    ],
+)
+def test_a_wrong_provider_is_told_without_its_key(value: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        read_providers(value)
+    assert KEY not in str(caught.value)

@@ -1,0 +1,177 @@
+"""A run job's models through the platform's own source: what its spec says, one budget for all jobs, and the fence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db.models.functions import Now
+
+from gauntlet.evaluation.claims import take_from_dead_workers
+from gauntlet.evaluation.job_source import DatabaseJobSource
+from gauntlet.evaluation.models import Job
+from gauntlet.evaluation.services import start_evaluations
+from gauntlet.metering.models import Account, Reservation
+from gauntlet_runtime.jobs import Claim, EpisodeResult, JobEvent, LeaseLost, RunResult, RunSpec, ScoreResult, ScoreSpec
+from gauntlet_runtime.metering import Settlement, Shortage
+from gauntlet_scoring.trajectory import Outcome
+
+SOURCE = DatabaseJobSource()
+
+
+def claim() -> Claim:
+    claimed = SOURCE.claim(queues=["default"], worker="host:1")
+    assert claimed is not None
+    return claimed
+
+
+@pytest.fixture
+def start(llm_phase: Any, make_submission: Any) -> Callable[..., Any]:
+    """Queue an evaluation whose phase has models."""
+
+    def start(llm: dict[str, Any] | None = None, **fields: Any) -> Any:
+        (evaluation,) = start_evaluations(make_submission(llm_phase(llm, **fields)))
+        return evaluation
+
+    return start
+
+
+def finish(claimed: Claim, **used: Any) -> None:
+    """Hand a run job back in which every episode was answered after so much use of models."""
+    assert isinstance(claimed.spec, RunSpec)
+    episodes = [
+        EpisodeResult(episode=one.episode, outcome=Outcome.ANSWERED, seconds=1.0, **used)
+        for one in claimed.spec.episodes
+    ]
+    SOURCE.finish(claimed, RunResult(episodes=episodes))
+
+
+@pytest.mark.django_db
+def test_the_spec_says_what_may_be_used_and_holds_no_key(start: Callable[..., Any]) -> None:
+    start({"rate": 30, "concurrency": 4, "max_tokens": 500})
+    claimed = claim()
+    assert isinstance(claimed.spec, RunSpec)
+    llm = claimed.spec.llm
+    assert llm is not None
+    assert (llm.provider, llm.calls_per_minute, llm.concurrency, llm.max_tokens, llm.cache) == (
+        "ours",
+        30,
+        4,
+        500,
+        True,
+    )
+    assert (llm.per_episode.tokens, llm.per_evaluation.cost) == (1000, Decimal("0.5"))
+    assert [(offer.name, offer.price_in, offer.price_out) for offer in llm.models] == [
+        ("small", Decimal("0.15"), Decimal("0.6"))
+    ]
+    access = SOURCE.models(claimed).access()
+    assert access is not None
+    assert access.key.get_secret_value() == "sk-operators-key"
+    for shown in (claimed.model_dump_json(), repr(claimed), repr(access), access.model_dump_json()):
+        assert "sk-operators-key" not in shown
+
+
+@pytest.mark.django_db
+def test_a_phase_without_models_has_none(make_phase: Any, make_submission: Any) -> None:
+    start_evaluations(make_submission(make_phase()))
+    claimed = claim()
+    assert isinstance(claimed.spec, RunSpec)
+    assert claimed.spec.llm is None
+    assert SOURCE.models(claimed).access() is None
+
+
+@pytest.mark.django_db
+def test_all_jobs_of_an_evaluation_draw_on_one_budget(start: Callable[..., Any], settings: Any, wanted: Any) -> None:
+    settings.RUN_SLICE = 1
+    evaluation = start({"per_evaluation": {"tokens": 1000}})
+    first = claim()
+    SOURCE.report(first, JobEvent.AGENT_PROVEN, {})
+    second = claim()
+    assert second.evaluation == first.evaluation == str(evaluation.pk)
+    one = wanted(700)
+    assert SOURCE.models(first).reserve(one) is None
+    refused = SOURCE.models(second).reserve(wanted(400))
+    assert refused is not None
+    assert (refused.shortage, refused.limit, refused.used) == (Shortage.TOKENS, "1000", "700")
+    SOURCE.models(first).settle(Settlement(id=one.id, tokens=100, cost=Decimal(0), paid=True))
+    assert SOURCE.models(second).reserve(wanted(400)) is None
+    (other,) = start_evaluations(evaluation.submission)  # a rerun has a budget of its own
+    assert not Account.objects.filter(pk=other.pk).exists()
+
+
+@pytest.mark.django_db
+def test_a_dead_workers_reservation_counts_as_used_and_its_late_words_are_refused(
+    start: Callable[..., Any], wanted: Any, tmp_path: Path
+) -> None:
+    evaluation = start()
+    dead, one = claim(), wanted(800)
+    models = SOURCE.models(dead)
+    assert models.reserve(one) is None
+    Job.objects.filter(pk=UUID(dead.job)).update(leased_until=Now() - timedelta(seconds=1))
+    assert take_from_dead_workers() == 1
+    assert Reservation.objects.get().settled_at is not None
+    late = Settlement(id=one.id, tokens=1, cost=Decimal(0), paid=True)
+    answer = tmp_path / "answer.json"
+    answer.write_text("[]")
+    for late_word in (
+        lambda: models.reserve(wanted(1)),
+        lambda: models.settle(late),
+        lambda: models.find_answer("k", tmp_path / "found"),
+        lambda: models.keep_answer("k", answer),
+    ):
+        with pytest.raises(LeaseLost):
+            late_word()
+    assert Account.objects.get(pk=evaluation.pk).tokens == 800
+    assert Reservation.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_answers_are_kept_for_the_submission_and_no_other(start: Callable[..., Any], tmp_path: Path) -> None:
+    evaluation = start()
+    models = SOURCE.models(claim())
+    for number in (1, 2):
+        answer = tmp_path / f"answer-{number}"
+        answer.write_text(f"answer {number}")
+        models.keep_answer("k" * 64, answer)
+    found = tmp_path / "found"
+    assert models.find_answer("k" * 64, found)
+    assert found.read_text() == "answer 1"
+    assert not models.find_answer("l" * 64, tmp_path / "none")
+    start_evaluations(evaluation.submission)
+    assert SOURCE.models(claim()).find_answer("k" * 64, tmp_path / "in a rerun")
+    start()
+    others = claim()
+    assert others.submission != str(evaluation.submission_id)
+    assert not SOURCE.models(others).find_answer("k" * 64, tmp_path / "of another")
+
+
+@pytest.mark.django_db
+def test_tokens_and_cost_are_columns(start: Callable[..., Any], wanted: Any) -> None:
+    from gauntlet.competitions.models import Column
+    from gauntlet.evaluation.scores import task_scores
+
+    evaluation = start(scenarios=2)
+    board = evaluation.submission.phase.competition.leaderboards.get()
+    for index, name in enumerate(("tokens", "cost", "total_tokens", "total_cost", "model_calls"), start=10):
+        Column.objects.create(leaderboard=board, index=index, key=name, title=name, source=f"episodes.{name}")
+    run = claim()
+    assert SOURCE.models(run).reserve(wanted(900)) is None
+    finish(run, tokens=300, cost=Decimal("0.0125"), model_calls=3)
+    scoring = claim()
+    assert isinstance(scoring.spec, ScoreSpec)
+    SOURCE.finish(scoring, ScoreResult(programs=[]))
+    evaluation.refresh_from_db()
+    assert evaluation.state == "finished"
+    assert [(e.tokens, e.cost, e.model_calls) for e in evaluation.episodes.all()] == [(300, Decimal("0.0125"), 3)] * 2
+    values = {value.column.key: value.value for value in evaluation.submission.column_values.all()}
+    told = {name: values[name] for name in ("tokens", "cost", "total_tokens", "total_cost", "model_calls")}
+    expected = {"tokens": 300.0, "cost": 0.0125, "total_tokens": 600.0, "total_cost": 0.025, "model_calls": 3.0}
+    assert told == pytest.approx(expected)
+    assert task_scores(evaluation).aggregates["episodes.steps"] == 0.0
+    # What the run left open when it ended counts against the budget, and not in the columns.
+    assert Account.objects.get(pk=evaluation.pk).tokens == 900

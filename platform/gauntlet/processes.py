@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+from gauntlet_runtime.tethered import tethered
+
 _STOP_SECONDS: Final = 15.0
 _START_SECONDS: Final = 60.0
 
@@ -33,12 +35,15 @@ class Processes:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a process in a group of its own, so that a Ctrl-C in the terminal reaches only us."""
+        """Start a process in a group of its own, so that a Ctrl-C in the terminal reaches only us.
+
+        It ends when we do, also when we are killed: start it from a thread that lasts.
+        """
         self.logs.mkdir(parents=True, exist_ok=True)
         log: IO[bytes]
         with (self.logs / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                command,
+                tethered(list(command)),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -7,6 +7,7 @@ from celery import current_app, shared_task
 from gauntlet.celery import SWEEP_TASK, WORK_TASK
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.work import work_until_empty
+from gauntlet.evaluation.workers import forget_workers
 from gauntlet.submissions.checks import reclaim_stuck_checks
 
 

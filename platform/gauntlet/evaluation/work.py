@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import socket
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,9 @@ import structlog
 from django.conf import settings
 
 from gauntlet.evaluation.job_source import DatabaseJobSource
+from gauntlet.evaluation.models import WorkerState
 from gauntlet.evaluation.services import start_evaluations
+from gauntlet.stopping import stop_by
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from gauntlet_runtime.worker import Worker
 
 log = structlog.get_logger(__name__)
+
+_made: list[Worker] = []  # none or one: before and after this process's first ring
+_unusable = ""  # why this host cannot run anything
 
 
 @functools.cache
@@ -39,30 +45,86 @@ def sandbox() -> Sandbox:
     )
 
 
+def worker_name() -> str:
+    """How the platform knows this process."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
 @functools.cache
 def worker(queues: tuple[str, ...]) -> Worker:
     """This process's worker."""
     from gauntlet_runtime.worker import Worker
 
-    return Worker(
+    made = Worker(
         source=DatabaseJobSource(),
         sandbox=sandbox(),
         folder=settings.VAR / "work",
         queues=queues,
-        name=f"{socket.gethostname()}:{os.getpid()}",
+        name=worker_name(),
+        min_free_bytes=settings.MIN_FREE_BYTES,
+        stop_by=stop_by,
+        hung=_end_at_once,
     )
+    _made.append(made)
+    return made
+
+
+def _end_at_once() -> None:
+    """A job that does not stop when it has to holds this process for ever; the pool starts another in its place."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def work_until_empty(queues: tuple[str, ...] = ("default",)) -> None:
-    """Check uploads and run jobs until none is left.
+    """Check uploads and run jobs until none is left, or this worker is to end.
 
     Before each job the uploads, also those whose checker died: a check is short, and a submission that is not checked
     has no place in the queue.
     """
-    mine = worker(queues)
-    while True:
+    mine = _usable_worker(queues)
+    while stop_by() is None:
         reclaim_stuck_checks()
-        while check_next(sandbox=sandbox(), on_accept=start_evaluations):
-            pass
+        while stop_by() is None and not mine.health.is_short_of_disk():
+            if not check_next(sandbox=sandbox(), on_accept=start_evaluations):
+                break
         if not mine.work_once():
             return
+
+
+def _usable_worker(queues: tuple[str, ...]) -> Worker:
+    global _unusable
+    from gauntlet_runtime.sandbox.interface import SandboxUnavailable
+
+    try:
+        mine = worker(queues)
+    except SandboxUnavailable as error:
+        _unusable = str(error)
+        raise
+    _unusable = ""
+    return mine
+
+
+def state() -> tuple[WorkerState, str]:
+    """What this process does now, and why it takes no job where it takes none. Any thread may ask."""
+    if stop_by() is not None:
+        return WorkerState.STOPPING, ""
+    if _unusable:
+        return WorkerState.PAUSED, _unusable
+    for made in _made:
+        if made.is_busy:
+            return WorkerState.BUSY, ""
+        unfit = made.health.unfit()
+        if unfit is not None:
+            return WorkerState(unfit.state), unfit.reason
+    return WorkerState.IDLE, ""
+
+
+def reap() -> None:
+    """Remove what dead workers left on this host, from whatever thread, once this process has a worker."""
+    for made in _made:
+        made.reap()
+
+
+def close() -> None:
+    """End this process's gateway and remove its folders."""
+    for made in _made:
+        made.close()

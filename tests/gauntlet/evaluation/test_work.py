@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from gauntlet.evaluation import work
+from gauntlet_runtime.health import Health
 
 
 def test_uploads_are_checked_between_two_jobs_also_those_whose_checker_died(
-    make_phase: Callable[..., Any], make_submission: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    make_phase: Callable[..., Any], make_submission: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     begun = timezone.now() - timedelta(minutes=1)
     left = make_submission(make_phase(), state="checking", check_attempts=1, check_started_at=begun)
     done: list[str] = []
 
     class Jobs:
+        health = Health(tmp_path)
+
         def work_once(self) -> bool:
             done.append("job")
             return done.count("job") < 3

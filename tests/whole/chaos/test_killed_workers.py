@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.chaos
+
 
 def sandboxes_of(platform, job):
     """The sandboxes that run for a job."""

@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.chaos
+
 
 @pytest.mark.parametrize(("phase", "kind"), [(0, "run"), (1, "score")])
 def test_a_cancelled_submission_loses_its_sandbox_at_once_and_stays_cancelled(

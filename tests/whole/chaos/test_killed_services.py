@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import psutil
+import pytest
 
 from gauntlet_runtime import services
+
+pytestmark = pytest.mark.chaos
 
 
 def test_a_killed_database_comes_back_and_the_submission_is_finished_once(

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from gauntlet_runtime.agent_program import AgentProgram
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.gateway.messages import AgentStarting
 from gauntlet_runtime.gateway.pool import GatewayProcess
-from gauntlet_runtime.jobs import AgentSpec, Failure
+from gauntlet_runtime.jobs import Failure
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxError, SandboxSpec, Verdict
 from gauntlet_runtime.verdicts import readable
 
@@ -33,13 +34,10 @@ class AgentSandbox:
 
     def __init__(
         self,
-        agent: AgentSpec,
+        program: AgentProgram,
         *,
         generation: int,
         sandbox: Sandbox,
-        image: str,
-        program: Path | None,
-        packages: Path | None,
         doors: Path,
         limits: Limits,
         owner: str,
@@ -56,28 +54,29 @@ class AgentSandbox:
         self._door.mkdir()
         self._door.chmod(0o755)
         mounts = [Mount(target=DOOR_FOLDER, source=self._door)]
-        if program is not None:
-            mounts.append(Mount(target=PROGRAM_FOLDER, source=program))
+        if program.folder is not None:
+            mounts.append(Mount(target=PROGRAM_FOLDER, source=program.folder))
+        container = program.spec.container
         # An image's own variables come first: none can stand in the place of the platform's.
         environment = {
-            **(agent.container.environment if agent.container is not None else {}),
+            **(container.environment if container is not None else {}),
             **BARE_ENVIRONMENT,
             "GAUNTLET_URL": f"http://127.0.0.1:{DOOR_PORT}",
             "GAUNTLET_SOCKET": f"{DOOR_FOLDER}/{DOOR_NAME}",
             "GAUNTLET_PARALLEL_EPISODES": str(parallel),
             **(MODEL_ENVIRONMENT if models else {}),
         }
-        if packages is not None:
-            mounts.append(Mount(target=PACKAGES_FOLDER, source=packages))
+        if program.packages is not None:
+            mounts.append(Mount(target=PACKAGES_FOLDER, source=program.packages))
             environment["PYTHONPATH"] = PACKAGES_FOLDER
         self._run: Run = sandbox.prepare(
             SandboxSpec(
-                image=image,
-                command=agent.command,
+                image=program.image,
+                command=program.spec.command,
                 label=f"{label}-agent-{generation}",
                 owner=owner,
                 environment=environment,
-                working_directory=PROGRAM_FOLDER if agent.container is None else agent.container.working_directory,
+                working_directory=PROGRAM_FOLDER if container is None else container.working_directory,
                 mounts=mounts,
                 limits=limits,
             )

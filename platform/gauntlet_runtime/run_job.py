@@ -5,13 +5,14 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gauntlet_runtime.agent_fleet import AgentFleet
+from gauntlet_runtime.agent_program import opened_program
 from gauntlet_runtime.agent_sandbox import AgentSandbox
 from gauntlet_runtime.environments import Environments
 from gauntlet_runtime.folders import ArtifactFolders
@@ -32,7 +33,7 @@ from gauntlet_runtime.gateway.recorder import pack
 from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.metering import ModelSupply
 from gauntlet_runtime.model_relay import ModelRelay, models_offered, no_provider
-from gauntlet_runtime.packages import PackagesRefused, install_packages, wants_packages
+from gauntlet_runtime.packages import PackagesRefused
 from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
@@ -118,32 +119,29 @@ class RunJob:
         provenance = run_provenance(self._spec, self._sandbox)
         if not self._spec.episodes:
             return RunResult(episodes=[], provenance=provenance)
-        with self._agent_image() as self._image:
+        with opened_program(
+            self._spec.agent,
+            sandbox=self._sandbox,
+            files=self._files,
+            packages_cache=self._packages_cache,
+            owner=self._owner,
+            label=self._label,
+            cancelled=self._cancelled,
+        ) as program:
+            if isinstance(program, PackagesRefused):
+                return RunResult(episodes=[], failure=program.failure, log=program.log, provenance=provenance)
+            self._program = program
             return self._run(provenance)
 
-    @contextmanager
-    def _agent_image(self) -> Iterator[str]:
-        """The image that the agent runs in, for as long as the job lasts; and the folder that is its program."""
-        agent = self._spec.agent
-        self._program: Path | None = None
-        if agent.container is None:
-            self._program = self._files.folder(agent.bundle)
-            yield agent.image
-            return
-        archive = self._files.file(agent.bundle)
-        with self._sandbox.submitted_image(archive, digest=agent.bundle.digest) as name:
-            yield name
-
     def _run(self, provenance: dict[str, str]) -> RunResult:
-        refused = self._find_packages()
-        if refused is not None:
-            return RunResult(episodes=[], failure=refused.failure, log=refused.log, provenance=provenance)
-        environment = self._environment_folders()
+        environment = self._spec.environment
+        program = self._files.folder(environment.program)
+        data = self._files.folder(environment.data) if environment.data is not None else None
         self._gateway = self._pool.spawn()
         self._relay = ModelRelay(self._models, self._gateway) if self._access is not None else None
         reader = threading.Thread(target=self._read_notices, name=f"{self._label}-gateway", daemon=True)
         reader.start()
-        self._environments = self._make_environments(*environment)
+        self._environments = self._make_environments(program, data)
         self._agents = AgentFleet(
             self._prepare_agent,
             gateway=self._gateway,
@@ -172,33 +170,6 @@ class RunJob:
         )
 
     # Start
-
-    def _find_packages(self) -> PackagesRefused | None:
-        agent = self._spec.agent
-        self._packages: Path | None = None
-        if agent.packages is not None:
-            self._packages = self._files.folder(agent.packages)
-        elif self._program is not None and wants_packages(self._program):
-            installed = install_packages(
-                self._program,
-                sandbox=self._sandbox,
-                cache=self._packages_cache,
-                image=agent.image,
-                owner=self._owner,
-                label=self._label,
-                cancelled=self._cancelled,
-            )
-            if isinstance(installed, PackagesRefused):
-                return installed
-            self._packages = installed
-        return None
-
-    def _environment_folders(self) -> tuple[Path, Path | None]:
-        environment = self._spec.environment
-        return (
-            self._files.folder(environment.program),
-            self._files.folder(environment.data) if environment.data is not None else None,
-        )
 
     def _make_environments(self, program: Path, data: Path | None) -> Environments:
         return Environments(
@@ -248,12 +219,9 @@ class RunJob:
         waiting = PLATFORM_SECONDS + (MODEL_SECONDS if self._spec.llm is not None else 0.0)
         waiting *= 1 if self._alone else len(self._left())
         return AgentSandbox(
-            self._spec.agent,
+            self._program,
             generation=generation,
             sandbox=self._sandbox,
-            image=self._image,
-            program=self._program,
-            packages=self._packages,
             doors=self._folder / "doors",
             parallel=1 if self._alone else self._slots,
             limits=sandbox_limits(self._spec.agent_limits, seconds=self._spec.agent_limits.seconds + waiting),

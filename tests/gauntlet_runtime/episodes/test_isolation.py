@@ -34,16 +34,22 @@ def test_an_agent_that_asks_again_after_its_episode_is_told_that_none_is_left(ro
 
 
 def test_several_run_at_once_where_the_phase_allows_it(room):
-    """Each waits until the other has an episode too, which only parallel sandboxes can give."""
-    outcome = room.agent(
-        "e = next_episode()\nfor _ in range(40): tool(e, 'sites')\nanswer(e)",
-        keys=["A", "B", "C", "D"],
-        isolation="scenario",
-        max_parallel_episodes=2,
+    """None answers before two have an episode, which only sandboxes side by side can have."""
+    waits = (
+        "import pathlib, time\ne = next_episode()\nwhile not pathlib.Path('two').exists(): time.sleep(0.01)\nanswer(e)"
     )
+    spec = room.spec(waits, keys=["A", "B", "C", "D"], isolation="scenario", max_parallel_episodes=2)
+    started = []
+
+    def tell(event, detail):
+        if event is JobEvent.EPISODE_STARTED:
+            started.append(detail["episode"])
+        if len(started) == 2:
+            (room.files.folder(spec.agent.bundle) / "two").touch()
+
+    room.on_event = tell
+    outcome = room.run(spec)
     assert [e.failure for e in outcome.episodes] == [None] * 4
-    told = [event for event, _ in outcome.events]
-    assert told[:2] == [JobEvent.EPISODE_STARTED] * 2
     assert starts(outcome) == 4
 
 

@@ -16,6 +16,11 @@ SECURE                 false                          true behind HTTPS: secure 
 MAX_BUNDLE_BYTES       1073741824                     largest upload of a submission
 MAX_UNPACKED_BYTES     4294967296                     largest total of the files in an archive
 MAX_ARCHIVE_FILES      20000                          most files in an archive
+MAX_IMAGE_BYTES        4294967296                     largest archive of a container image, as it is uploaded
+MAX_IMAGE_UNPACKED_BYTES  8589934592                  largest total of the files in an image
+MAX_IMAGE_ENTRIES      300000                         most files, folders and links in all layers of an image
+UPLOAD_HOURS           24                             how long an upload that is sent in parts is kept for the next one
+MAX_OPEN_UPLOADS       4                              most of them that one person may have at once
 SCORING_PROGRAMS       scoring_programs/              folder of the built-in scoring programs
 SANDBOX                best available                 bubblewrap or docker
 DOCKER_RUNTIME         the engine's own default       what Docker starts containers with, e.g. runsc (docs/security.md)
@@ -325,6 +330,11 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 MAX_BUNDLE_BYTES = _positive("MAX_BUNDLE_BYTES", 1 << 30)
 MAX_UNPACKED_BYTES = _positive("MAX_UNPACKED_BYTES", 4 << 30)
 MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
+MAX_IMAGE_BYTES = _positive("MAX_IMAGE_BYTES", 4 << 30)
+MAX_IMAGE_UNPACKED_BYTES = _positive("MAX_IMAGE_UNPACKED_BYTES", 8 << 30)
+MAX_IMAGE_ENTRIES = _positive("MAX_IMAGE_ENTRIES", 300_000)
+UPLOAD_HOURS = _positive("UPLOAD_HOURS", 24)
+MAX_OPEN_UPLOADS = _positive("MAX_OPEN_UPLOADS", 4)
 SCORING_PROGRAMS = Path(env.str("SCORING_PROGRAMS", default=str(BASE_DIR / "scoring_programs")))
 SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
 DOCKER_RUNTIME = env.str("DOCKER_RUNTIME", default="")

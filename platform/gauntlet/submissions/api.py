@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.urls import path
+from django.urls import include, path
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -23,11 +24,11 @@ from gauntlet.competitions.access import (
     access_phase,
 )
 from gauntlet.competitions.api import CompetitionAnswer, PhaseAnswer, competition_fields, person, phase_fields
-from gauntlet.competitions.models import ParticipationState
+from gauntlet.competitions.models import ParticipationState, Phase
 from gauntlet.competitions.selectors import competition_detail
 from gauntlet.submissions import services
-from gauntlet.submissions.errors import UploadUnusable
-from gauntlet.submissions.models import Source
+from gauntlet.submissions.errors import UploadNotFound, UploadUnusable
+from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import Allowance, allowances
 from gauntlet.submissions.uploads import check_declared_length
 
@@ -62,9 +63,10 @@ class CompetitionDetailAnswer(CompetitionAnswer):
 
 
 class SubmissionRequest(serializers.Serializer[Any]):
-    """An upload."""
+    """An upload: the file itself, or the id of one that was sent in parts."""
 
-    bundle = serializers.FileField()
+    bundle = serializers.FileField(required=False)
+    upload = serializers.UUIDField(required=False)
     name = serializers.CharField(max_length=200, required=False, allow_blank=True)
 
 
@@ -124,8 +126,9 @@ class SubmissionsOfPhaseView(APIView):
 
     @extend_schema(request={"multipart/form-data": SubmissionRequest}, responses={201: SubmissionAnswer})
     def post(self, request: Request, slug: str, index: int) -> Response:
-        """Upload an agent bundle, or results where the phase takes them: a zip in the part `bundle`, maybe a `name`.
+        """Submit an agent (a zip, or a container image's archive), or results (a zip) where the phase takes them.
 
+        In the part `bundle`, or sent before in parts (`/api/v1/uploads`) and named by `upload`; maybe with a `name`.
         What can be refused without the file is refused before it is read.
         """
         user = signed_in(request)
@@ -133,17 +136,7 @@ class SubmissionsOfPhaseView(APIView):
         phase = access_phase(competition, index)
         check_declared_length(request.META.get("CONTENT_LENGTH"))
         services.check_allowance(phase, user)
-        upload = request.FILES.get("bundle")
-        if not isinstance(upload, UploadedFile):
-            raise UploadUnusable("The request has no file in the part 'bundle' (multipart/form-data).")
-        submission = services.receive(
-            phase=phase,
-            participant=user,
-            upload=upload,
-            file_name=upload.name or "",
-            name=request.POST.get("name", ""),
-            source=Source.COMMAND if "gauntlet-agent" in request.headers.get("User-Agent", "") else Source.API,
-        )
+        submission = self._received(request, phase, user)
         body = {
             "id": submission.pk,
             "name": submission.name,
@@ -153,8 +146,29 @@ class SubmissionsOfPhaseView(APIView):
         }
         return Response(SubmissionAnswer(body).data, status=201)
 
+    def _received(self, request: Request, phase: Phase, user: User) -> Submission:
+        """Take the file of the request, or the one that was sent before."""
+        name = request.POST.get("name", "")
+        source = Source.COMMAND if "gauntlet-agent" in request.headers.get("User-Agent", "") else Source.API
+        if identity := request.POST.get("upload"):
+            return services.receive_sent(_uuid(identity), phase=phase, participant=user, name=name, source=source)
+        upload = request.FILES.get("bundle")
+        if not isinstance(upload, UploadedFile):
+            raise UploadUnusable("The request has no file in the part 'bundle' (multipart/form-data).")
+        return services.receive(
+            phase=phase, participant=user, upload=upload, file_name=upload.name or "", name=name, source=source
+        )
+
+
+def _uuid(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError as error:
+        raise UploadNotFound("'upload' is not the id of an upload.") from error
+
 
 urlpatterns = [
+    path("", include("gauntlet.submissions.upload_api")),
     path("competitions/<slug:slug>", CompetitionView.as_view(), name="api-competition"),
     path(
         "competitions/<slug:slug>/phases/<int:index>/submissions",

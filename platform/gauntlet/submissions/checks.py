@@ -1,5 +1,7 @@
 """The check of a received bundle: unpacked safely, described rightly, its packages installed; accepted or rejected.
 
+A container image is checked in its place (`image_check`), results are unpacked (`result_file`).
+
 A checker holds a lock of its database session while it works. When the process dies, the database lets go of the lock,
 and the sweeper puts the submission back; the number of the attempt is the fence against a checker that comes late.
 """
@@ -30,6 +32,7 @@ from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact, store_folder
 from gauntlet.submissions.agent_file import read_agent
 from gauntlet.submissions.check_watch import watched
+from gauntlet.submissions.image_check import holds_image, read_image
 from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.result_file import read_results
@@ -228,6 +231,12 @@ def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event
         if submission.phase.takes == Takes.RESULTS:
             kept = read_results(submission.bundle, folder, file_name=submission.file_name, findings=findings)
             return _refused(findings) if kept is None else Outcome(findings=findings.sorted, bundle=kept)
+        if holds_image(submission.bundle):
+            read = read_image(submission.bundle, work, file_name=submission.file_name, findings=findings)
+            if read is None:
+                return _refused(findings)
+            agent, image = read
+            return Outcome(findings=findings.sorted, agent=agent, bundle=image)
         try:
             with open_artifact(submission.bundle) as archive:
                 unpack(archive, folder)

@@ -35,6 +35,48 @@ class UploadTooLarge(DomainError):
     status: ClassVar = 413
 
 
+class UploadNotFound(DomainError):
+    """There is no such upload in parts, or it is somebody else's."""
+
+    code: ClassVar = "not_found"
+    status: ClassVar = 404
+
+
+class UploadOffsetWrong(DomainError):
+    """A part does not begin where the upload ends."""
+
+    code: ClassVar = "wrong_offset"
+    status: ClassVar = 409
+
+
+class UploadBusy(DomainError):
+    """Another part of this upload is just being written."""
+
+    code: ClassVar = "busy"
+    status: ClassVar = 423
+
+
+class UploadPartDamaged(DomainError):
+    """A part is not what its checksum says."""
+
+    code: ClassVar = "checksum_mismatch"
+    status: ClassVar = 460  # as the checksum extension of tus names it
+
+
+class TooManyUploads(DomainError):
+    """One person has too many uploads that are not complete."""
+
+    code: ClassVar = "too_many_uploads"
+    status: ClassVar = 429
+
+
+class UploadProtocol(DomainError):
+    """The request is none of the tus protocol's."""
+
+    code: ClassVar = "unknown_protocol"
+    status: ClassVar = 412
+
+
 class UploadUnusable(DomainError):
     """The request holds no usable file."""
 

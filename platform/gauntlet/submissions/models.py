@@ -26,8 +26,35 @@ class Source(models.TextChoices):
     PLATFORM = "platform", "The platform"
 
 
+class ContainerImage(models.Model):
+    """A container image that was checked, stored once however often and in whichever form it is sent."""
+
+    id = models.CharField(
+        primary_key=True, max_length=71, help_text="sha256: of its config, as Docker shows it to the participant"
+    )
+    archive = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+", help_text="what is run")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.id
+
+
+class Upload(models.Model):
+    """A file that is sent in parts. How much of it is there, the file itself says."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
+    length = models.PositiveBigIntegerField(help_text="bytes, when it is complete")
+    file_name = models.CharField(max_length=255, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.file_name or str(self.id)
+
+
 class Submission(models.Model):
-    """An agent bundle, or the results, that a participant uploaded to a phase."""
+    """An agent bundle, a container image, or the results, that a participant uploaded to a phase."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
@@ -37,14 +64,16 @@ class Submission(models.Model):
     source = models.CharField(max_length=16, choices=Source.choices, default=Source.WEB)
     bundle = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
     agent = models.JSONField(
-        default=dict, help_text="agent.yaml, checked: name, command, image, description, model, paradigm"
+        default=dict,
+        help_text="agent.yaml, checked: name, command, image, description, model, paradigm; "
+        "or an image: name, command, container",
     )
     agent_bundle = models.ForeignKey(
         Artifact,
         null=True,
         on_delete=models.PROTECT,
         related_name="+",
-        help_text="the bundle without a nested top folder, or the results",
+        help_text="the bundle without a nested top folder, the image to be run, or the results",
     )
     packages = models.ForeignKey(
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="its requirements, installed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import BinaryIO, Protocol, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
@@ -17,14 +18,26 @@ from gauntlet.competitions.access import approved_participation
 from gauntlet.competitions.models import Participation, Phase
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
+from gauntlet.submissions import resumable
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
+from gauntlet.submissions.image_check import HEAD_BYTES, is_image
 from gauntlet.submissions.intake import move, set_counts_as
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowance
+from gauntlet.submissions.resumable import sweep_uploads
 from gauntlet.submissions.states import SubmissionState
 
-__all__ = ["cancel_unchecked", "check_next", "count_as_failed_start", "receive", "reclaim_stuck_checks", "refund"]
+__all__ = [
+    "cancel_unchecked",
+    "check_next",
+    "count_as_failed_start",
+    "receive",
+    "receive_sent",
+    "reclaim_stuck_checks",
+    "refund",
+    "sweep_uploads",
+]
 
 
 class Upload(Protocol):
@@ -60,7 +73,7 @@ def receive(
         NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
     """
     participation = approved_participation(participant, phase.competition)
-    check_size(upload.size or 0)
+    check_size(upload.size or 0, head=_head(upload))
     check_allowance(phase, participant, now=now)  # early: nothing is stored for one who has no attempt left
     upload.seek(0)
     bundle = store(cast(BinaryIO, upload), form=Form.FILE)
@@ -87,17 +100,39 @@ def receive(
     return submission
 
 
-def check_size(size: int) -> None:
-    """Refuse an upload by its size in bytes.
+def receive_sent(
+    upload_id: UUID, *, phase: Phase, participant: User, name: str = "", source: Source = Source.WEB
+) -> Submission:
+    """Take a file that was sent in parts as a submission; the upload is over then, unless it is refused.
+
+    Raises:
+        UploadNotFound, and what `receive` raises
+    """
+    upload = resumable.find(owner=participant, upload_id=upload_id)
+    with resumable.CompleteUpload(upload) as whole:
+        submission = receive(
+            phase=phase, participant=participant, upload=whole, file_name=whole.name, name=name, source=source
+        )
+    resumable.end(upload)
+    return submission
+
+
+def _head(upload: Upload) -> bytes:
+    upload.seek(0)
+    return upload.read(HEAD_BYTES)
+
+
+def check_size(size: int, *, head: bytes = b"") -> None:
+    """Refuse an upload by its size in bytes; ``head``, its first bytes, tells whether it is a container image.
 
     Raises:
         UploadTooLarge, UploadUnusable
     """
-    most = settings.MAX_BUNDLE_BYTES
+    most = settings.MAX_IMAGE_BYTES if is_image(head) else settings.MAX_BUNDLE_BYTES
     if size > most:
         raise UploadTooLarge(f"The file has {size:,} bytes; at most {most:,} are taken. Leave out what is not needed.")
     if size == 0:
-        raise UploadUnusable("The file is empty. Send the zip of your agent's folder, or of your results.")
+        raise UploadUnusable("The file is empty. Send the zip of your agent's folder, an image, or your results.")
 
 
 def check_allowance(phase: Phase, participant: User, *, now: datetime | None = None) -> None:

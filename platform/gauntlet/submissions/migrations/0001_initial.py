@@ -18,6 +18,46 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="ContainerImage",
+            fields=[
+                (
+                    "id",
+                    models.CharField(
+                        help_text="sha256: of its config, as Docker shows it to the participant",
+                        max_length=71,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "archive",
+                    models.ForeignKey(
+                        help_text="what is run",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="storage.artifact",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Upload",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("length", models.PositiveBigIntegerField(help_text="bytes, when it is complete")),
+                ("file_name", models.CharField(blank=True, max_length=255)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField(db_index=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="uploads", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="Submission",
             fields=[
                 ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
@@ -40,7 +80,8 @@ class Migration(migrations.Migration):
                     "agent",
                     models.JSONField(
                         default=dict,
-                        help_text="agent.yaml, checked: name, command, image, description, model, paradigm",
+                        help_text="agent.yaml, checked: name, command, image, description, model, paradigm; "
+                        "or an image: name, command, container",
                     ),
                 ),
                 (
@@ -107,7 +148,7 @@ class Migration(migrations.Migration):
                 (
                     "agent_bundle",
                     models.ForeignKey(
-                        help_text="the bundle without a nested top folder, or the results",
+                        help_text="the bundle without a nested top folder, the image to be run, or the results",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",

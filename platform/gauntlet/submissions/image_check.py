@@ -1,0 +1,84 @@
+"""The check of a submitted container image: what was found goes into the submission, what is run into the storage."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from django.conf import settings
+
+from gauntlet.competitions.bundle.findings import Findings, Place
+from gauntlet.storage.models import Artifact, Form
+from gauntlet.storage.services import open_artifact, store
+from gauntlet.submissions.models import ContainerImage
+
+HEAD_BYTES: Final = 512
+
+
+def is_image(head: bytes) -> bool:
+    """Whether a file that begins so is a container image's archive, whatever its name."""
+    from gauntlet_runtime.container_images import is_image_archive
+
+    return is_image_archive(head[:HEAD_BYTES])
+
+
+def holds_image(upload: Artifact) -> bool:
+    """Whether what was uploaded is a container image's archive."""
+    with open_artifact(upload) as archive:
+        return is_image(archive.read(HEAD_BYTES))
+
+
+def read_image(
+    upload: Artifact, work: Path, *, file_name: str, findings: Findings
+) -> tuple[dict[str, Any], Artifact] | None:
+    """The agent that an image is, with what is to be run; None, with findings, where it is refused.
+
+    An image that is stored already is not stored again. It is read whole all the same: whoever knows no more of
+    somebody else's image than its digest does not get to run it.
+
+    Args:
+        upload: as it was received.
+        work: a folder with room for the image.
+        file_name: under which it was sent, for the findings.
+        findings: gets what is wrong, and what the participant should know.
+    """
+    from gauntlet_runtime.container_images import ImageLimits, ImageRefused, check_image
+
+    limits = ImageLimits(unpacked_bytes=settings.MAX_IMAGE_UNPACKED_BYTES, entries=settings.MAX_IMAGE_ENTRIES)
+    made = work / "image"
+    try:
+        with open_artifact(upload) as archive:
+            image = check_image(archive, made, work=work, limits=limits)
+    except ImageRefused as refusal:
+        findings.error(Place(refusal.file or file_name), refusal.message)
+        return None
+    for note in image.notes:
+        findings.warning(Place(file_name), note)
+    container = {
+        "id": image.id,
+        "size": image.size,
+        "layers": image.layers,
+        "entries": image.entries,
+        "architecture": image.architecture,
+        "user": image.user,
+        "working_directory": image.working_directory,
+        "environment": image.environment,
+    }
+    agent = {"name": _name_of(file_name), "command": image.command, "container": container}
+    return agent, _stored(image.id, made)
+
+
+def _stored(identity: str, made: Path) -> Artifact:
+    known = ContainerImage.objects.select_related("archive").filter(pk=identity).first()
+    if known is None:
+        # Of two checkers at once both write the same bytes, which are one artifact.
+        defaults = {"archive": store(made, form=Form.FILE)}
+        known, _ = ContainerImage.objects.get_or_create(pk=identity, defaults=defaults)
+    return known.archive
+
+
+def _name_of(file_name: str) -> str:
+    name = PurePosixPath(file_name).name
+    for ending in (".gz", ".zst", ".tgz", ".tar"):
+        name = name.removesuffix(ending)
+    return name[:200] or "image"

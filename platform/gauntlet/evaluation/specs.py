@@ -12,6 +12,7 @@ from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import (
     AgentSpec,
     Artifact,
+    ContainerSpec,
     EnvironmentSpec,
     EpisodeLimits,
     EpisodeSpec,
@@ -55,12 +56,18 @@ def _agent(evaluation: Evaluation) -> AgentSpec:
     bundle = submission.agent_bundle
     if bundle is None:
         raise ValueError(f"submission {submission.pk} was accepted without an agent bundle")
+    container = submission.agent.get("container")
     return AgentSpec(
         bundle=artifact(bundle),
+        container=_container(container) if container else None,
         command=submission.agent["command"],
         image=evaluation.task.sandbox_image,
         packages=artifact(submission.packages) if submission.packages else None,
     )
+
+
+def _container(found: dict[str, Any]) -> ContainerSpec:
+    return ContainerSpec(id=found["id"], environment=found["environment"], working_directory=found["working_directory"])
 
 
 def _environment(task: Task) -> EnvironmentSpec:
@@ -92,6 +99,7 @@ def _episode(episode: Episode) -> EpisodeSpec:
 def _score_spec(job: Job) -> ScoreSpec:
     evaluation = job.evaluation
     task = evaluation.task
+    results = task.takes == Takes.RESULTS
     episodes = evaluation.episodes.select_related("scenario", "trajectory").order_by("position")
     return ScoreSpec(
         programs=[
@@ -99,8 +107,8 @@ def _score_spec(job: Job) -> ScoreSpec:
             for program in task.scoring_programs.select_related("program")
         ],
         reference=artifact(task.reference_data) if task.reference_data else None,
-        results=_results(evaluation.submission) if task.takes == Takes.RESULTS else None,
-        episodes=[_scored_episode(episode) for episode in episodes],
+        results=_results(evaluation.submission) if results else None,
+        episodes=[] if results else [_scored_episode(episode) for episode in episodes],
         image=task.scorer_image,
         limits=SandboxLimits(
             seconds=evaluation.submission.phase.execution_time_limit, memory=4 << 30, cpus=2.0, processes=256

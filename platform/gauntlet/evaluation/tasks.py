@@ -9,6 +9,7 @@ from gauntlet.evaluation import claims
 from gauntlet.evaluation.work import work_until_empty
 from gauntlet.evaluation.workers import forget_workers
 from gauntlet.submissions.checks import reclaim_stuck_checks
+from gauntlet.submissions.resumable import sweep_uploads
 
 
 @shared_task(name=WORK_TASK)
@@ -22,3 +23,5 @@ def sweep() -> None:
     """Find what nobody works on any more."""
     claims.sweep()
     reclaim_stuck_checks()
+    sweep_uploads()
+    forget_workers()

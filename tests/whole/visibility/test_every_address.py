@@ -51,6 +51,8 @@ OURS = {
     "api/v1/competitions/<slug:slug>/phases/<int:index>/submissions",
     "api/v1/competitions/<slug:slug>/phases/<int:index>/leaderboard",
     "api/v1/competitions/<slug:slug>/phases/<int:index>/leaderboard.csv",
+    "api/v1/uploads",
+    "api/v1/uploads/<uuid:upload_id>",
     "api/v1/submissions",
     "api/v1/submissions/<uuid:submission_id>",
     "api/v1/submissions/<uuid:submission_id>/log",
@@ -98,6 +100,7 @@ def addresses(world: Any) -> list[str]:
     ids = {
         "slug": [world.competition.slug],
         "index": [0, 1, 2],
+        "upload_id": [uuid.uuid4()],
         "submission_id": [*world.submissions.values(), uuid.uuid4()],
         "evaluation_id": list(Evaluation.objects.values_list("pk", flat=True)),
         "program": ["rubric", "own"],

@@ -6,6 +6,7 @@ that it imports beside it, so that both sandbox backends need the two small imag
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -30,7 +31,7 @@ _ENDED: Final = ("finished", "failed", "cancelled")
 
 
 def make_phase(folder: Path, *, scenarios: int, slug: str) -> Phase:
-    """Import the competition with this many scenarios; ``folder`` is new."""
+    """Import the competition with this many scenarios, which repeat where it has fewer; ``folder`` is new."""
     from gauntlet.accounts.models import User
     from gauntlet.competitions.services import import_bundle
 
@@ -59,7 +60,14 @@ def _describe(program: Path) -> None:
 
 
 def _shorten(lines: Path, count: int) -> None:
-    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[:count]))
+    """Keep the first of the lines, or repeat them under other ids until there are enough."""
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    kept = [
+        row if turn == 0 else {**row, "id": f"{row['id']}-{turn}"}
+        for turn in range(-(-count // len(rows)))
+        for row in rows
+    ]
+    lines.write_text("".join(json.dumps(row) + "\n" for row in kept[:count]))
 
 
 def _only_rubric(content: dict[str, Any]) -> dict[str, Any]:
@@ -71,8 +79,8 @@ def _only_rubric(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def submit(phase: Phase) -> uuid.UUID:
-    """A new participant submits the starter agent; the submission's id."""
+def submit(phase: Phase, *, agent: Path = ROOT / "starter_kits" / "minimal") -> uuid.UUID:
+    """A new participant submits an agent, the starter's where none is given; the submission's id."""
     from django.core.files import File
 
     from gauntlet.accounts.models import User
@@ -85,13 +93,13 @@ def submit(phase: Phase) -> uuid.UUID:
     user = User.objects.create(username=name, email=f"{name}@localhost")
     join(phase.competition, user=user, terms_accepted=True)
     with TemporaryFile() as archive:
-        write_zip(ROOT / "starter_kits" / "minimal", archive)
+        write_zip(agent, archive)
         archive.seek(0)
-        upload = File(archive, name="minimal.zip")
-        return receive(phase=phase, participant=user, upload=upload, file_name="minimal.zip", source=Source.COMMAND).pk
+        upload = File(archive, name="agent.zip")
+        return receive(phase=phase, participant=user, upload=upload, file_name="agent.zip", source=Source.COMMAND).pk
 
 
-def wait_for(submission: uuid.UUID) -> Evaluation:
+def wait_for(submission: uuid.UUID, *, patience: float = PATIENCE) -> Evaluation:
     """The submission's evaluation, once it has finished.
 
     Raises:
@@ -100,7 +108,7 @@ def wait_for(submission: uuid.UUID) -> Evaluation:
     from gauntlet.evaluation.models import Evaluation
     from gauntlet.submissions.models import Submission
 
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         evaluation = Evaluation.objects.filter(submission=submission, state__in=_ENDED).first()
         if evaluation is not None:
@@ -111,4 +119,4 @@ def wait_for(submission: uuid.UUID) -> Evaluation:
         if stuck is not None:
             raise RuntimeError(f"the submission was rejected: {stuck.failure_message}")
         time.sleep(_POLL_SECONDS)
-    raise RuntimeError(f"the submission did not end within {PATIENCE:.0f} s")
+    raise RuntimeError(f"the submission did not end within {patience:.0f} s")

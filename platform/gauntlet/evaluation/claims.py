@@ -42,7 +42,8 @@ def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     if pk is None:
         return None
     job = Job.objects.get(pk=pk)
-    evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
+    evaluations = Evaluation.objects.select_for_update(of=["self"]).select_related("submission__phase", "task")
+    evaluation = evaluations.get(pk=job.evaluation_id)
     job.attempt += 1
     job.token = uuid.uuid4()
     job.worker = worker
@@ -52,14 +53,8 @@ def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     if evaluation.state == EvaluationState.QUEUED:
         begun = EvaluationState.SCORING if job.kind == JobKind.SCORE else EvaluationState.RUNNING
         move_evaluation(evaluation, begun)
-    return Job.objects.select_related(
-        "evaluation__submission__phase",
-        "evaluation__submission__agent_bundle",
-        "evaluation__submission__packages",
-        "evaluation__task__environment",
-        "evaluation__task__input_data",
-        "evaluation__task__reference_data",
-    ).get(pk=job.pk)
+    job.evaluation = evaluation
+    return job  # its times are the database's, and not read again here: nobody else claims until this ends
 
 
 def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:

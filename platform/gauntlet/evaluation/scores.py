@@ -58,13 +58,21 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
         "scoring": {program.key: program.provenance for program in result.programs},
     }
     move_job(held, JobState.DONE)
+    # First the submission: of two runs of it that finish at once, the second sees that the first is in force.
+    submission = (
+        Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
+    )
+    same = Evaluation.objects.filter(submission=submission, task=evaluation.task_id)
+    same.filter(in_force=True).update(in_force=False)
+    evaluation.in_force = True
     move_evaluation(evaluation, EvaluationState.FINISHED)
-    _put_in_force(evaluation)
+    _record(submission)
 
 
 def _contradiction(evaluation: Evaluation, result: ScoreResult) -> Failure | None:
     """A program that speaks of a scenario and trial that this evaluation does not have, or gives what has no place."""
-    known = set(evaluation.episodes.values_list("scenario__key", "trial"))
+    spoken_of = any(program.scenarios for program in result.programs)
+    known = set(evaluation.episodes.values_list("scenario__key", "trial")) if spoken_of else set()
     for program in result.programs:
         rows = [ScenarioRow.model_validate(row) for row in program.scenarios]
         places = [(row.scenario, row.trial) for row in rows]
@@ -91,6 +99,9 @@ def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Ar
         Score(evaluation=evaluation, key=_score_key(program, name), value=value)
         for name, value in program.scores.items()
     )
+    Report.objects.create(evaluation=evaluation, program=program.key, html=report, log=program.log)
+    if not program.scenarios:
+        return
     episodes = {(key, trial): pk for key, trial, pk in evaluation.episodes.values_list("scenario__key", "trial", "pk")}
     rows = [(episodes[row.scenario, row.trial], row) for row in map(ScenarioRow.model_validate, program.scenarios)]
     ScenarioScore.objects.bulk_create(
@@ -103,18 +114,10 @@ def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Ar
         for episode, row in rows
         if row.detail
     )
-    Report.objects.create(evaluation=evaluation, program=program.key, html=report, log=program.log)
 
 
-def _put_in_force(evaluation: Evaluation) -> None:
-    # First the submission: of two runs of it that finish at once, the second sees that the first is in force.
-    submission = (
-        Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
-    )
-    same = Evaluation.objects.filter(submission=evaluation.submission_id, task=evaluation.task_id)
-    same.filter(in_force=True).update(in_force=False)
-    evaluation.in_force = True
-    evaluation.save(update_fields=["in_force"])
+def _record(submission: Submission) -> None:
+    """Put a submission on the boards once the evaluations of all its tasks are in force."""
     in_force = list(submission.evaluations.filter(in_force=True))
     if len(in_force) == submission.phase.tasks.count():
         scenarios = Episode.objects.filter(evaluation__in=in_force).aggregate(n=Count("scenario", distinct=True))["n"]

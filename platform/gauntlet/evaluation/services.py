@@ -22,7 +22,7 @@ from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import cancel_unchecked
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def start_evaluations(submission: Submission, *, actor: User | None = None) -> list[Evaluation]:
     """Queue a new evaluation of an accepted submission on every task of its phase.
 
@@ -39,7 +39,7 @@ def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluat
         number=last + 1,
         seed=secrets.randbits(31),
         queued_at=timezone.now(),
-        episodes_total=task.scenarios.count() * submission.phase.trials,
+        episodes_total=task.scenarios.count() * submission.phase.trials if task.takes == Takes.AGENTS else 0,
         record=_record(submission, task),
     )
     if task.takes == Takes.AGENTS:

@@ -13,7 +13,7 @@ from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.models import Submission
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenarios: int) -> None:
     """Store what a submission's scores mean on every board of its competition and move its participant's entry.
 
@@ -41,8 +41,8 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
     entry, _ = Entry.objects.select_for_update().get_or_create(
         leaderboard=leaderboard,
-        phase=submission.phase,
-        participant=submission.participant,
+        phase_id=submission.phase_id,
+        participant_id=submission.participant_id,
         baseline=submission.baseline,
         defaults={"submission": submission, "scenarios": scenarios},
     )

@@ -54,6 +54,7 @@ class Unpacked:
     files: int
     bytes: int
     top_folder: str  # the nested one that was taken away, or ""
+    as_sent: bool  # whether every entry was written, under its own name: the archive itself stands for the folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,10 +87,16 @@ def unpack(
     into.mkdir(mode=0o755)
     try:
         with zipfile.ZipFile(archive) as opened:
+            sent = opened.infolist()
             entries = _checked_entries(opened, size=_size(archive), limits=limits)
             top, entries = ("", entries) if keep_top_folder else _without_top_folder(entries)
             written = _extract(opened, entries, into=into, limits=limits)
-        return Unpacked(files=sum(not e.is_folder for e in entries), bytes=written, top_folder=top)
+        return Unpacked(
+            files=sum(not e.is_folder for e in entries),
+            bytes=written,
+            top_folder=top,
+            as_sent=[e.name for e in entries] == [info.orig_filename.removesuffix("/") for info in sent],
+        )
     except BaseException as error:
         shutil.rmtree(into)
         if isinstance(error, zipfile.BadZipFile | UnicodeDecodeError | EOFError | ValueError | NotImplementedError):

@@ -19,8 +19,11 @@ from typing import IO, BinaryIO, Final, cast
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage, default_storage
+from django.db import transaction
+from django.db.models.functions import Now
 
 from gauntlet.storage.folders import write_zip
+from gauntlet.storage.locks import lock_for_storing
 from gauntlet.storage.models import Artifact, Form
 
 CHUNK: Final = 1 << 20  # bytes held in memory, whatever the size of the file
@@ -39,14 +42,25 @@ def store(source: BinaryIO | Path, *, form: Form) -> Artifact:
     with _draft(folder) as draft:
         digest, size = _copy_and_hash(source, draft)
         artifact = Artifact(digest=f"sha256:{digest}", size=size, form=form)
-        if folder is not None:
-            _link_into_place(draft, folder / artifact.path, size=size)
-        else:
-            _upload(draft, artifact)
-    row, created = Artifact.objects.get_or_create(digest=artifact.digest, defaults={"size": size, "form": form})
-    if not created and form == Form.ZIP and row.form != Form.ZIP:
-        Artifact.objects.filter(pk=row.pk).update(form=Form.ZIP)
+        with transaction.atomic():
+            lock_for_storing(artifact.digest)
+            if folder is not None:
+                _link_into_place(draft, folder / artifact.path, size=size)
+            else:
+                _upload(draft, artifact)
+            return _row_of(artifact)
+
+
+def _row_of(artifact: Artifact) -> Artifact:
+    """The artifact's row; that it was stored just now keeps the sweeper away until a row uses it."""
+    row, created = Artifact.objects.get_or_create(
+        digest=artifact.digest, defaults={"size": artifact.size, "form": artifact.form}
+    )
+    if created:
+        return row
+    if artifact.form == Form.ZIP:
         row.form = Form.ZIP
+    Artifact.objects.filter(pk=row.pk).update(stored_at=Now(), form=row.form)
     return row
 
 
@@ -60,6 +74,14 @@ def store_folder(folder: Path) -> Artifact:
         write_zip(folder, cast(BinaryIO, draft))
         draft.seek(0)
         return store(cast(BinaryIO, draft), form=Form.ZIP)
+
+
+def as_zip(artifact: Artifact) -> Artifact:
+    """Let a file that was stored stand for the folder in it. It has to be a zip that was checked."""
+    if artifact.form != Form.ZIP:
+        Artifact.objects.filter(pk=artifact.pk).update(form=Form.ZIP)
+        artifact.form = Form.ZIP
+    return artifact
 
 
 def open_artifact(artifact: Artifact) -> BinaryIO:

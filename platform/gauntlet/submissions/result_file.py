@@ -8,7 +8,7 @@ from gauntlet.competitions.bundle.findings import Findings, Place
 from gauntlet.storage.archives import unpack
 from gauntlet.storage.errors import ArchiveRefused
 from gauntlet.storage.models import Artifact
-from gauntlet.storage.services import open_artifact, store_folder
+from gauntlet.storage.services import as_zip, open_artifact, store_folder
 
 
 def read_results(upload: Artifact, into: Path, *, file_name: str, findings: Findings) -> Artifact | None:
@@ -32,4 +32,4 @@ def read_results(upload: Artifact, into: Path, *, file_name: str, findings: Find
     if not unpacked.files:
         findings.error(Place(file_name), "holds no file; put your results into it.")
         return None
-    return store_folder(into)
+    return as_zip(upload) if unpacked.as_sent else store_folder(into)

@@ -23,6 +23,8 @@ app.conf.imports = ["gauntlet.upkeep"]  # only workers and the beat import it
 
 WORK_TASK = "gauntlet.work"
 SWEEP_TASK = "gauntlet.sweep"
+TIDY_TASK = "gauntlet.tidy"
+_TIDY_SECONDS = 3600.0
 
 # A message carries no state and expires: rung twice or never, the outcome is the same, only sooner or later. Each queue
 # has both: there may be no worker for another one.
@@ -34,6 +36,12 @@ app.conf.beat_schedule = {
     }
     for queue in settings.QUEUES
     for name, task in (("ring", WORK_TASK), ("sweep", SWEEP_TASK))
+} | {
+    "tidy": {
+        "task": TIDY_TASK,
+        "schedule": _TIDY_SECONDS,
+        "options": {"expires": _TIDY_SECONDS, "queue": settings.QUEUES[0]},
+    }
 }
 
 

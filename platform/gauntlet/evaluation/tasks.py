@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from celery import current_app, shared_task
 
-from gauntlet.celery import SWEEP_TASK, WORK_TASK
+from gauntlet.celery import SWEEP_TASK, TIDY_TASK, WORK_TASK
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.work import work_until_empty
 from gauntlet.evaluation.workers import forget_workers
+from gauntlet.storage.sweeping import sweep_artifacts
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.resumable import sweep_uploads
 
@@ -25,3 +26,9 @@ def sweep() -> None:
     reclaim_stuck_checks()
     sweep_uploads()
     forget_workers()
+
+
+@shared_task(name=TIDY_TASK)
+def tidy() -> None:
+    """Remove stored files that nothing uses."""
+    sweep_artifacts()

@@ -58,10 +58,8 @@ def _row_of(artifact: Artifact) -> Artifact:
     )
     if created:
         return row
-    if artifact.form == Form.ZIP:
-        row.form = Form.ZIP
-    Artifact.objects.filter(pk=row.pk).update(stored_at=Now(), form=row.form)
-    return row
+    Artifact.objects.filter(pk=row.pk).update(stored_at=Now())
+    return as_zip(row) if artifact.form == Form.ZIP else row
 
 
 def store_folder(folder: Path) -> Artifact:

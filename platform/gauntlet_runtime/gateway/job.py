@@ -30,6 +30,7 @@ from gauntlet_runtime.gateway.messages import (
     EpisodeOpened,
     JobSetup,
 )
+from gauntlet_runtime.gateway.slots import Slot, Slots
 from gauntlet_runtime.jobs import EpisodeSpec
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
@@ -37,17 +38,6 @@ from gauntlet_scoring.trajectory import Outcome
 DRAIN_SECONDS: Final = 10.0  # how long the end of an episode waits for what its environment is still busy with
 _ORGANIZER: Final = "Its organizer has to look at it."
 _AGAIN: Final = "The environment of this episode failed, so the episode is handed out again."
-
-
-@dataclass
-class Slot:
-    """A place for an environment, and the episode that it serves."""
-
-    number: int
-    link: EnvironmentLink | None = None
-    down: bool = False
-    taken: bool = False
-    episode: Episode | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,9 @@ class Job:
         self._setup = setup
         self._notify = notify
         self._queue = deque(Waiting(spec) for spec in setup.episodes)
-        self._slots = [Slot(number) for number in range(setup.slots)]
+        self._slots = Slots(
+            setup.slots, call_seconds=setup.call_seconds, spawn=self._spawn, lost=self._lose, changed=self._wake
+        )
         self._open: dict[str, Episode] = {}
         self._over: dict[str, ApiError] = {}
         self._opening: dict[object, Agent] = {}  # requests that wait for an episode, in order
@@ -128,24 +120,12 @@ class Job:
 
     def environment_up(self, number: int, stdin: int, stdout: int) -> None:
         """A program was started for this place."""
-        slot = self._slots[number]
-        slot.link = EnvironmentLink(stdin, stdout, call_seconds=self._setup.call_seconds)
-        self._spawn(self._watch_environment(slot, slot.link))
-        self._wake()
-
-    async def _watch_environment(self, slot: Slot, link: EnvironmentLink) -> None:
-        try:
-            await link.tools()
-            await link.ended.wait()
-            reason = "it ended"
-        except EnvironmentFailed as error:
-            reason = str(error)
-        await self._lose(slot, link, reason)
+        self._slots.up(number, stdin, stdout)
 
     def environment_down(self, number: int, message: str) -> None:
         """No program will come for this place any more; without any place left, no episode can run."""
         self._slots[number].down = True
-        if all(slot.down for slot in self._slots):
+        if self._slots.all_down:
             while self._queue:
                 waiting = self._queue.popleft()
                 self._notify(
@@ -186,9 +166,7 @@ class Job:
         """Take a closed episode off the list of open ones; ``answer`` is what its agent hears from now on."""
         del self._open[episode.id]
         self._over[episode.id] = answer
-        slot = self._slots[episode.slot]
-        slot.episode = None
-        slot.taken = False
+        self._slots[episode.slot].free()
         episode.finished.set()
         self._wake()
 
@@ -215,7 +193,7 @@ class Job:
         try:
             await self._wait_for_turn(request, generation)
             while self._next_waiting(agent) is not None:
-                slot = await self._take_slot()
+                slot = await self._slots.take(lambda: self._changed)
                 if slot is None:
                     return None
                 episode = await self._begin_or_give_up(slot, agent)
@@ -243,16 +221,6 @@ class Job:
         """The next episode that this sandbox may have."""
         return next((waiting for waiting in self._queue if agent.may_have(waiting.spec)), None)
 
-    async def _take_slot(self) -> Slot | None:
-        while not all(slot.down for slot in self._slots):
-            free = [slot for slot in self._slots if slot.link is not None and not slot.taken]
-            if free:
-                slot = min(free, key=lambda slot: slot.link is None or not slot.link.served)  # ready ones first
-                slot.taken = True
-                return slot
-            await self._changed.wait()
-        return None
-
     async def _begin_or_give_up(self, slot: Slot, agent: Agent) -> Episode | None:
         try:
             return await self._begin(slot, agent)
@@ -265,7 +233,7 @@ class Job:
         """Put the next episode into this environment; None where that did not work and another try may."""
         link, waiting = slot.link, self._next_waiting(agent)
         if link is None or waiting is None or agent.generation not in self._agents:
-            slot.taken = False
+            slot.free()
             self._wake()
             self._running(agent.generation)
             return None
@@ -275,11 +243,11 @@ class Job:
             await link.reset(key=waiting.spec.key, seed=waiting.spec.seed)
             tools = [str(tool["name"]) for tool in visible(await link.tools())]
         except EnvironmentFailed as error:
-            slot.taken = False
+            slot.free()
             await self._failed_to_begin(waiting, slot, link, str(error))
             return None
         if agent.generation not in self._agents or slot.link is not link:
-            slot.taken = False
+            slot.free()
             self._queue.appendleft(waiting)
             self._wake()
             self._running(agent.generation)

@@ -17,6 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 MILLION: Final = Decimal(1_000_000)
 
 
+def money(amount: Decimal | None) -> str:
+    """An amount without an exponent and without zeros at its end."""
+    return f"{amount.normalize():f}" if amount else "0"
+
+
 class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -6,7 +6,7 @@ One competition in detail shows quotas too, so that route is the submissions app
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from django.http import StreamingHttpResponse
 from django.urls import path
@@ -28,6 +28,9 @@ from gauntlet.competitions.selectors import PhaseState, phase_state, visible_com
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.streaming import download
 
+#: What everybody is told of a phase's language models; where they come from is the organizer's affair.
+_LLM_TOLD: Final = ("models", "per_episode", "per_evaluation", "rate", "concurrency", "max_tokens")
+
 
 class PhaseAnswer(serializers.Serializer[Any]):
     """A phase in a list of competitions."""
@@ -39,6 +42,7 @@ class PhaseAnswer(serializers.Serializer[Any]):
     start = serializers.DateTimeField()
     end = serializers.DateTimeField(allow_null=True)
     takes = serializers.ChoiceField(choices=Takes.choices)
+    llm = serializers.DictField(allow_null=True, help_text="the language models, and what an agent may use of them")
 
 
 class CompetitionAnswer(serializers.Serializer[Any]):
@@ -79,6 +83,7 @@ def phase_fields(phase: Phase, now: datetime) -> dict[str, Any]:
         "start": phase.start,
         "end": phase.end,
         "takes": phase.takes,
+        "llm": {key: phase.llm[key] for key in _LLM_TOLD if phase.llm.get(key)} if phase.llm else None,
     }
 
 

@@ -26,6 +26,7 @@ from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_posit
 from gauntlet.leaderboards.selectors import compare
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
+from gauntlet_runtime.metering import money
 from gauntlet_scoring.failures import FailureCode
 
 _ORDER: Final = ("waiting", "queued", "running", "scoring", "finished", "failed", "cancelled")
@@ -210,6 +211,9 @@ def _episode(episode: Episode, *, seen: Set[Part]) -> EpisodeStory:
         failure=failure_story(episode.failure_code, episode.failure_message),
         seconds=episode.seconds,
         tool_calls=episode.tool_calls,
+        model_calls=episode.model_calls,
+        tokens=episode.tokens,
+        cost=money(episode.cost),
         scores={score.key: score.value for score in episode.scores.all()},
         details={one.program: one.detail for one in episode.details.all()} if Part.SCORER_OUTPUT in seen else {},
         has_trajectory=trajectory,

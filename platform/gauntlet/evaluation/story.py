@@ -57,6 +57,9 @@ class EpisodeStory:
     failure: FailureStory | None
     seconds: float | None
     tool_calls: int
+    model_calls: int
+    tokens: int  # of the model calls, in and out
+    cost: str  # of them, a decimal
     scores: dict[str, float]
     details: dict[str, Any]
     has_trajectory: bool

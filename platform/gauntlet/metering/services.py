@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -23,7 +22,7 @@ from gauntlet.metering.sealing import seal
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet_runtime import metering as contract
-from gauntlet_runtime.metering import ModelSpec, Refusal, Settlement, Shortage
+from gauntlet_runtime.metering import ModelSpec, Refusal, Settlement, Shortage, money
 
 _MINUTE: Final = timedelta(minutes=1)
 
@@ -109,11 +108,7 @@ def _add(account: UUID, wanted: contract.Reservation) -> bool:
 def _shortage(account: Account, wanted: contract.Reservation) -> Refusal:
     if account.token_limit is not None and account.tokens + wanted.tokens > account.token_limit:
         return Refusal(shortage=Shortage.TOKENS, limit=str(account.token_limit), used=str(account.tokens))
-    return Refusal(shortage=Shortage.COST, limit=_money(account.cost_limit), used=_money(account.cost))
-
-
-def _money(amount: Decimal | None) -> str:
-    return f"{amount.normalize():f}" if amount else "0"
+    return Refusal(shortage=Shortage.COST, limit=money(account.cost_limit), used=money(account.cost))
 
 
 def _check_pace(account: UUID, spec: ModelSpec) -> None:

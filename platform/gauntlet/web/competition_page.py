@@ -28,6 +28,26 @@ class PhaseLine:
         """Its look on the line of phases."""
         return {"future": "", "open": "now", "closed": "past"}[self.state]
 
+    @property
+    def models(self) -> str:
+        """Its language models, in a sentence or two; nothing where it offers none."""
+        return _models(self.phase.llm) if self.phase.llm else ""
+
+
+def _models(llm: dict[str, Any]) -> str:
+    """The language models of a phase, and what an agent may use of them."""
+    budgets = [
+        f"{' and '.join(_limits(llm[key]))} for {whose}"
+        for key, whose in (("per_episode", "an episode"), ("per_evaluation", "a whole run"))
+        if llm.get(key)
+    ]
+    return f"Language models: {', '.join(llm['models'])}. At most {'; '.join(budgets)}."
+
+
+def _limits(budget: dict[str, Any]) -> list[str]:
+    tokens = [f"{budget['tokens']:,} tokens"] if "tokens" in budget else []
+    return tokens + ([f"a cost of {budget['cost']}"] if "cost" in budget else [])
+
 
 @dataclass(frozen=True, kw_only=True)
 class CompetitionPage:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 from uuid import UUID
 
 from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, ScoreStory, Step, SubmissionStory
 from gauntlet.leaderboards.columns import PassMark
 from gauntlet.web.templatetags.gauntlet_ui import duration
+from gauntlet_runtime.metering import money
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trials import trial_outcome
 
@@ -84,6 +86,8 @@ class EpisodeLine:
     failure: object
     seconds: float | None
     tool_calls: int
+    tokens: str
+    cost: str
     has_trajectory: bool
     values: Sequence[Named]
     verdict: str
@@ -96,6 +100,7 @@ class EvaluationTable:
     task: str
     summary: str
     trials: bool
+    models: bool
     verdicts: bool
     keys: Sequence[Named]
     episodes: Sequence[EpisodeLine]
@@ -232,12 +237,29 @@ def _table(evaluation: EvaluationStory, titles: Mapping[str, str], passing: Pass
     answered = sum(episode.outcome == "answered" for episode in episodes)
     return EvaluationTable(
         task=evaluation.task,
-        summary=f"{answered} of {len(episodes)} episodes ended with an answer.",
+        summary=f"{answered} of {len(episodes)} episodes ended with an answer.{_all_models_used(episodes)}",
+        models=any(episode.model_calls for episode in episodes),
         trials=any(episode.trial > 1 for episode in episodes),
         keys=[Named(title=title) for title in shown.values()],
         verdicts=passing is not None,
         episodes=[_episode(episode, shown, passing) for episode in episodes],
     )
+
+
+def _all_models_used(episodes: Sequence[EpisodeStory]) -> str:
+    used = models_used(
+        calls=sum(episode.model_calls for episode in episodes),
+        tokens=sum(episode.tokens for episode in episodes),
+        cost=sum((Decimal(episode.cost) for episode in episodes), Decimal(0)),
+    )
+    return f" {used}." if used else ""
+
+
+def models_used(*, calls: int, tokens: int, cost: Decimal) -> str:
+    """What language models took, in words; nothing where none was called."""
+    if not calls:
+        return ""
+    return f"{calls:,} model call{'' if calls == 1 else 's'} with {tokens:,} tokens at a cost of {money(cost)}"
 
 
 def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark | None) -> EpisodeLine:
@@ -254,6 +276,8 @@ def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark
         failure=episode.failure,
         seconds=episode.seconds,
         tool_calls=episode.tool_calls,
+        tokens=f"{episode.tokens:,}",
+        cost=episode.cost,
         has_trajectory=episode.has_trajectory,
         values=values,
         verdict=_verdict(episode, passing) if passing and episode.outcome else "",

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
 from gauntlet_runtime.gateway.errors import ApiError
-from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Reservation, Settlement, Shortage
+from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 
 _MINUTE: Final = 60.0
 
@@ -106,11 +106,6 @@ def too_many_in_a_minute(most: int, seconds: float) -> ApiError:
     """The refusal of a call beyond the rate."""
     message = f"{most} model calls may be made in a minute."
     return ApiError(429, "rate_limit_exceeded", message, retry_after=max(0.1, round(seconds, 1)))
-
-
-def money(amount: Decimal) -> str:
-    """An amount without an exponent and without zeros at its end."""
-    return f"{amount.normalize():f}" if amount else "0"
 
 
 def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, bool]:

@@ -22,7 +22,7 @@ from gauntlet_runtime.gateway.bodies import read_body
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
-from gauntlet_runtime.gateway.meter import Pace, money, too_many_at_once, too_many_in_a_minute, usage_of
+from gauntlet_runtime.gateway.meter import Pace, too_many_at_once, too_many_in_a_minute, usage_of
 from gauntlet_runtime.gateway.model_bank import ModelBank
 from gauntlet_runtime.gateway.model_replies import (
     passed_on,
@@ -35,7 +35,7 @@ from gauntlet_runtime.gateway.model_replies import (
 from gauntlet_runtime.gateway.model_requests import Call, offered, read_call
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
 from gauntlet_runtime.gateway.upstream import Answer, ProviderFailed, RequestRefused, Upstream
-from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage
+from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 from gauntlet_scoring.failures import FailureCode
 
 REQUEST_BYTES: Final = 4 << 20

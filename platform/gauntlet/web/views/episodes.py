@@ -46,6 +46,7 @@ def episode(request: HttpRequest, episode_id: UUID) -> HttpResponseBase:
         "failure": found.failure_code,
         "seconds": found.seconds,
         "tool_calls": found.tool_calls,
+        "models": story_page.models_used(calls=found.model_calls, tokens=found.tokens, cost=found.cost),
         "events": shown,
         "cut": cut,
         "scores": [(story_page.score_title(one.key), f"{one.value:.2f}") for one in found.scores.order_by("key")]

@@ -42,6 +42,7 @@ class LimitsAnswer(serializers.Serializer[Any]):
     left_total = serializers.IntegerField(allow_null=True)
     next_allowed_at = serializers.DateTimeField(allow_null=True)
     max_bundle_bytes = serializers.IntegerField()
+    max_image_bytes = serializers.IntegerField()
 
 
 class PhaseWithLimitsAnswer(PhaseAnswer):
@@ -116,6 +117,7 @@ def _limits(phase: Any, left: Allowance | None) -> dict[str, Any]:
         "left_total": left.left_total if left else None,
         "next_allowed_at": left.next_allowed_at if left else None,
         "max_bundle_bytes": settings.MAX_BUNDLE_BYTES,
+        "max_image_bytes": settings.MAX_IMAGE_BYTES,
     }
 
 

@@ -110,24 +110,41 @@ def competitions(server: Server = None, json: Json = False) -> None:
 
 @app.command()
 def submit(
-    path: Annotated[Path, typer.Argument(help="The agent's folder (with agent.yaml), or a zip; of results too.")],
     competition: Annotated[str, typer.Option("--competition", "-c", help="The competition's short name.")],
+    path: Annotated[
+        Path | None, typer.Argument(help="The agent's folder (with agent.yaml), or a zip; of results too.")
+    ] = None,
+    image: Annotated[str | None, typer.Option("--image", help="Instead: a container image that Docker has.")] = None,
+    image_archive: Annotated[
+        Path | None, typer.Option("--image-archive", help="Instead: a file of `docker save`, or an OCI layout's tar.")
+    ] = None,
     phase: Phase = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call it; agent.yaml's by default.")] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Follow it to the end; exit 1 if it failed.")] = False,
     server: Server = None,
 ) -> None:
-    """Check an agent, or take results where the phase does, pack it (not what .gauntletignore names) and upload it."""
+    """Check an agent, or take results where the phase does, pack it (not what .gauntletignore names) and upload it.
+
+    With --image the agent is a container image: it is saved, compressed and sent in parts, and a broken connection
+    is gone on with.
+    """
     from gauntlet_agent.cli import submit as steps
     from gauntlet_agent.cli.follow import conclude, follow
 
-    manifest = steps.checked(path) if steps.may_be_agent(path) else None
+    if sum(given is not None for given in (path, image, image_archive)) != 1:
+        message = "Say what to submit: a folder or zip, or --image NAME, or --image-archive FILE."
+        raise CommandFailed(message, code=Exit.USAGE)
+    manifest = steps.checked(path) if path is not None and steps.may_be_agent(path) else None
     with _platform(server) as api:
         chosen = steps.choose_phase(api.competition(competition), phase)
-        steps.check_fits(path, chosen, manifest)
+        if path is not None:
+            steps.check_fits(path, chosen, manifest)
         steps.announce_attempts(chosen)
-        own_name = manifest.name if manifest else ""
-        made = steps.upload(api, competition, chosen, path=path, name=name or own_name or None)
+        if path is None:
+            made = steps.upload_image(api, competition, chosen, image=image, archive=image_archive, name=name)
+        else:
+            own_name = manifest.name if manifest else ""
+            made = steps.upload(api, competition, chosen, path=path, name=name or own_name or None)
         typer.echo(api.page_of(made))
         if wait:
             conclude(follow(api, str(made["id"])))

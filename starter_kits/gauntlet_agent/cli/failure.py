@@ -26,9 +26,11 @@ class CommandFailed(Exception):
         code: Exit = Exit.FAILED,
         hints: tuple[str, ...] = (),
         retry_after: float | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.hints = hints
         self.retry_after = retry_after  # seconds after which the platform would listen again
+        self.status = status  # of the platform's answer, where there was one

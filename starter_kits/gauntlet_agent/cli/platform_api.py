@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ _BASE: Final = "/api/v1"
 _TIMEOUT: Final = httpx.Timeout(30.0, read=60.0)
 _UPLOAD_TIMEOUT: Final = httpx.Timeout(30.0, write=120.0, read=600.0)  # a large archive is checked before the answer
 _STREAM_TIMEOUT: Final = httpx.Timeout(30.0, read=90.0)  # an event stream sends a sign of life more often than that
+_TUS: Final = {"Tus-Resumable": "1.0.0"}  # uploads in parts
 _REFUSED: Final = (401, 403, 409, 429)
 
 
@@ -92,6 +95,42 @@ class PlatformApi:
             data={"name": name} if name else None,
             timeout=_UPLOAD_TIMEOUT,
         )
+
+    def submit_sent(self, slug: str, phase: int, *, upload: str, name: str | None) -> dict[str, Any]:
+        """Submit a file that was sent in parts."""
+        path = f"/competitions/{_word(slug)}/phases/{phase}/submissions"
+        fields = {"upload": (None, upload), **({"name": (None, name)} if name else {})}
+        return self._object("POST", path, files=fields, timeout=_UPLOAD_TIMEOUT)
+
+    def begin_upload(self, *, length: int, file_name: str) -> str:
+        """Begin to send a file in parts; return the upload's id."""
+        named = f"filename {base64.b64encode(file_name.encode()).decode()}"
+        headers = {**_TUS, "Upload-Length": str(length), "Upload-Metadata": named}
+        response = self._send("POST", "/uploads", headers=headers)
+        return self._header(response, "Location").rstrip("/").rpartition("/")[2]
+
+    def upload_offset(self, upload: str) -> int:
+        """How many bytes of an upload have arrived."""
+        return self._number(self._send("HEAD", f"/uploads/{_word(upload)}", headers=_TUS), "Upload-Offset")
+
+    def send_part(self, upload: str, part: bytes, *, offset: int) -> int:
+        """Send the part that begins at ``offset``; return how many bytes have arrived."""
+        checksum = f"sha256 {base64.b64encode(hashlib.sha256(part).digest()).decode()}"
+        headers = {**_TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}
+        headers["Upload-Checksum"] = checksum
+        path = f"/uploads/{_word(upload)}"
+        response = self._send("PATCH", path, content=part, headers=headers, timeout=_UPLOAD_TIMEOUT)
+        return self._number(response, "Upload-Offset")
+
+    def _number(self, response: httpx.Response, header: str) -> int:
+        text = self._header(response, header)
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    def _header(self, response: httpx.Response, header: str) -> str:
+        if header not in response.headers:
+            message = f"{self.server} does not answer like a Gauntlet server. Is the address right?"
+            raise CommandFailed(message, code=Exit.UNREACHABLE)
+        return str(response.headers[header])
 
     def download_kit(self, slug: str, phase: int, *, into: IO[bytes]) -> None:
         """Write the zip of a phase's public data into a file."""
@@ -171,11 +210,11 @@ class PlatformApi:
             message = "Your login is not valid (any more). " if self.token else "You are not logged in. "
             message += f"Run `gauntlet login --server {self.server}`."
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise CommandFailed(message, code=Exit.UNREACHABLE, hints=hints)
+            raise CommandFailed(message, code=Exit.UNREACHABLE, hints=hints, status=status)
         code = Exit.REFUSED if status in _REFUSED else Exit.FAILED
         wait = body.get("retry_after") if status == HTTPStatus.TOO_MANY_REQUESTS else None
         seconds = float(wait) if isinstance(wait, int | float) else None
-        raise CommandFailed(message, code=code, hints=hints, retry_after=seconds)
+        raise CommandFailed(message, code=code, hints=hints, retry_after=seconds, status=status)
 
 
 def _word(text: str) -> str:

@@ -21,7 +21,9 @@ from gauntlet_agent.bundle import (
     pack,
 )
 from gauntlet_agent.cli.failure import CommandFailed, Exit
+from gauntlet_agent.cli.images import archive_of, opened_archive
 from gauntlet_agent.cli.output import clean, console, moment, size
+from gauntlet_agent.cli.parts import send_in_parts
 from gauntlet_agent.cli.platform_api import PlatformApi
 from gauntlet_agent.errors import GauntletError
 
@@ -160,6 +162,30 @@ def upload(api: PlatformApi, slug: str, phase: Mapping[str, Any], *, path: Path,
         with _progress(file_name, length) as advance:
             source = cast(IO[bytes], _Counted(bundle, advance))
             return api.submit(slug, int(phase["index"]), bundle=source, file_name=file_name, name=name)
+
+
+def upload_image(
+    api: PlatformApi, slug: str, phase: Mapping[str, Any], *, image: str | None, archive: Path | None, name: str | None
+) -> dict[str, Any]:
+    """Send a container image in parts and submit it; return what the platform made of it.
+
+    Args:
+        image: its name in Docker, or
+        archive: a file that holds one.
+
+    Raises:
+        CommandFailed: there is no such image, it is too large, or the platform refused it.
+    """
+    if phase.get("takes") == "results":
+        raise CommandFailed("This phase takes results, and nothing is run in it.", code=Exit.USAGE)
+    source = opened_archive(archive) if archive is not None else archive_of(str(image))
+    with source as (file, file_name, length):
+        most = (phase.get("limits") or {}).get("max_image_bytes")
+        if most is not None and length > most:
+            raise CommandFailed(f"The image is {size(length)}; this platform takes {size(most)} at most.")
+        with _progress(file_name, length) as advance:
+            sent = send_in_parts(api, file, file_name=file_name, length=length, advance=advance)
+    return api.submit_sent(slug, int(phase["index"]), upload=sent, name=name)
 
 
 class _Counted:

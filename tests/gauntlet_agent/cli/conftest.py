@@ -107,6 +107,10 @@ class Platform:
     requests: list[tuple[str, str]] = field(default_factory=list)
     agents: set[str | None] = field(default_factory=set)
     uploads: list[dict[str, Any]] = field(default_factory=list)
+    parts: bytes = b""  # what has come of the upload in parts, whose id is u1
+    announced: tuple[int, str] | None = None  # its length and metadata
+    breaks: int = 0  # how many parts break off in the middle, from the next on
+    submitted: list[dict[str, Any]] = field(default_factory=list)  # of an upload in parts
     cancelled: list[str] = field(default_factory=list)
     revoked: int = 0
     tokens: list[dict[str, Any]] = field(default_factory=list)
@@ -147,6 +151,9 @@ def _application(platform: Platform) -> Starlette:
 
     async def upload(request: Request) -> Response:
         form = await request.form()
+        if "upload" in form:
+            platform.submitted.append({name: str(value) for name, value in form.items()})
+            return JSONResponse({"id": "s1", "url": "/submissions/s1/", "state": "received"}, status_code=201)
         bundle: Any = form["bundle"]
         content = await bundle.read()
         platform.uploads.append(
@@ -160,6 +167,24 @@ def _application(platform: Platform) -> Starlette:
             }
         )
         return JSONResponse({"id": "s1", "url": "/submissions/s1/", "state": "received"}, status_code=201)
+
+    async def begin(request: Request) -> Response:
+        platform.announced = (int(request.headers["upload-length"]), request.headers["upload-metadata"])
+        return Response(status_code=201, headers={"Location": "http://internal.example/api/v1/uploads/u1"})
+
+    async def part(request: Request) -> Response:
+        assert request.headers["tus-resumable"] == "1.0.0"
+        if request.method == "HEAD":
+            return Response(headers={"Upload-Offset": str(len(platform.parts))})
+        if int(request.headers["upload-offset"]) != len(platform.parts):
+            return problem(409, "wrong_offset", "The part does not begin where the upload ends.")
+        content = await request.body()
+        if platform.breaks:
+            platform.breaks -= 1
+            platform.parts += content[: len(content) // 2]
+            raise ConnectionError("broken off")
+        platform.parts += content
+        return Response(status_code=204, headers={"Upload-Offset": str(len(platform.parts))})
 
     async def one(request: Request) -> Response:
         if request.path_params["id"] != "s1":
@@ -224,6 +249,9 @@ def _application(platform: Platform) -> Starlette:
         (f"{phase}/submissions", upload, "POST", False),
         (f"{phase}/leaderboard", board, "GET", True),
         (f"{phase}/leaderboard.csv", csv, "GET", True),
+        ("/uploads", begin, "POST", False),
+        ("/uploads/u1", part, "PATCH", False),
+        ("/uploads/u1", part, "HEAD", False),
         ("/submissions", mine, "GET", False),
         ("/submissions/{id}", one, "GET", False),
         ("/submissions/{id}/log", log, "GET", False),

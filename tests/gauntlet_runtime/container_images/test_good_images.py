@@ -121,10 +121,10 @@ def test_the_config_says_what_is_started_and_how(take):
         "WorkingDir": "/link/made",
         "User": "root",
     }
-    layer = Layer().file("opt/bin/agent", "", 0o755).folder("work").link("link", "work")
+    layer = Layer().file("opt/bin/agent", "", 0o755).folder("place").link("link", "place")
     image = take(saved([layer.tar], config=config)).image
     assert image.command == ["agent", "--fast", "two words"]
-    assert image.working_directory == "/work/made"
+    assert image.working_directory == "/place/made"
     assert image.environment == {"PATH": "/opt/bin:/usr/bin", "A": "1=2", "B": "", "GAUNTLET_URL": "http://evil"}
     assert [note for note in image.notes if "'bad-name'" in note]
     assert [note for note in image.notes if "root" in note and "unprivileged" in note]

@@ -50,7 +50,7 @@ def spec_of(room: Any, archive: bytes, folder: Path, **given: Any) -> Any:
 
 
 def test_an_agent_in_an_image_answers_its_episodes(own_room, tmp_path):
-    environment = ["MINE=1", "HOME=/root", "GAUNTLET_URL=http://127.0.0.1:1/", "GAUNTLET_SOCKET=/evil"]
+    environment = ["MINE=1", "HOME=/evil", "GAUNTLET_URL=http://127.0.0.1:1/", "GAUNTLET_SOCKET=/evil"]
     spec = spec_of(own_room, agent_image(AGENT, Env=environment), tmp_path, keys=["a", "b"])
     outcome = own_room.run(spec)
     assert [one.outcome for one in outcome.episodes] == [Outcome.ANSWERED] * 2, outcome.result.log

@@ -119,7 +119,7 @@ def test_a_hostile_image_gets_no_privilege(run_image):
         Entrypoint=["python3.11", "/agent.py"],
         Cmd=None,
         Env=environment,
-        WorkingDir="/home/agent",
+        WorkingDir="/agents/own",
         User="0",
         environment={"SHARED": "platform"},
     )
@@ -130,7 +130,7 @@ def test_a_hostile_image_gets_no_privilege(run_image):
     assert {"".join(report[name]).strip("0") for name in ("CapPrm", "CapEff", "CapInh", "CapBnd", "CapAmb")} == {""}
     assert (report["NoNewPrivs"], report["Seccomp"], report["groups"]) == (["1"], ["2"], [])
     assert report["ran"] == []
-    assert report["cwd"] == "/home/agent"
+    assert report["cwd"] == "/agents/own"
     assert report["root"] == "Read-only file system" or report["root"] == "Permission denied"
     kept = {name: report["environment"].get(name) for name in ("SHARED", "LD_LIBRARY_PATH", "ENV")}
     assert kept == {"SHARED": "platform", "LD_LIBRARY_PATH": "/evil", "ENV": "/evil.sh"}

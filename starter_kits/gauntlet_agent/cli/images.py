@@ -1,0 +1,109 @@
+"""Container images for `gauntlet submit`: saved from Docker and compressed, or an archive that is there already."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+from gauntlet_agent.cli.failure import CommandFailed, Exit
+from gauntlet_agent.cli.output import clean, console, size
+
+_CHUNK: Final = 1 << 20
+_LEVEL: Final = 3  # of both: an image is mostly libraries, and a connection is rarely faster than this
+_TAR: Final = (257, b"ustar")
+_COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+
+
+@contextmanager
+def archive_of(image: str) -> Iterator[tuple[IO[bytes], str, int]]:
+    """`docker save` of an image, compressed: an open file with its name and size.
+
+    Raises:
+        CommandFailed: Docker is missing, does not answer, or has no such image.
+    """
+    docker = shutil.which("docker")
+    if docker is None:
+        message = "There is no `docker` command on this machine."
+        hint = "Install Docker, or save the image where it is (docker save NAME -o FILE) and use --image-archive FILE."
+        raise CommandFailed(message, hints=(hint,), code=Exit.USAGE)
+    _check_known(docker, image)
+    with tempfile.TemporaryFile() as made:
+        ending = _save(docker, image, cast(IO[bytes], made))
+        length = made.seek(0, os.SEEK_END)
+        made.seek(0)
+        yield cast(IO[bytes], made), f"{_word(image)}{ending}", length
+
+
+@contextmanager
+def opened_archive(path: Path) -> Iterator[tuple[IO[bytes], str, int]]:
+    """An archive of an image as it is: an open file with its name and size.
+
+    Raises:
+        CommandFailed: there is none, or it is no such archive.
+    """
+    if not path.is_file():
+        raise CommandFailed(f"There is no file at {path}.", code=Exit.USAGE)
+    with path.open("rb") as file:
+        head = file.read(512)
+        where, magic = _TAR
+        if not head.startswith(_COMPRESSED) and not head[where:].startswith(magic):
+            message = f"{path} is no image archive (a tar, perhaps compressed by gzip or zstd)."
+            raise CommandFailed(message, hints=("Make one with: docker save NAME -o FILE",), code=Exit.USAGE)
+        file.seek(0)
+        yield file, path.name, os.fstat(file.fileno()).st_size
+
+
+def _check_known(docker: str, image: str) -> None:
+    asked = subprocess.run(
+        [docker, "image", "inspect", "--format", "{{.Id}}", "--", image], capture_output=True, text=True, check=False
+    )
+    if asked.returncode == 0:
+        return
+    said = clean(asked.stderr.strip().rpartition("\n")[2])
+    if re.search("no such (image|object)", said, re.IGNORECASE):
+        hints = ("`docker image ls` shows those that there are.",)
+        raise CommandFailed(f"Docker has no image {clean(image)}.", hints=hints, code=Exit.USAGE)
+    raise CommandFailed(f"Docker does not give the image {clean(image)}.", hints=(said,))
+
+
+def _save(docker: str, image: str, into: IO[bytes]) -> str:
+    """Write the compressed archive; return the ending of its name."""
+    ending, compressor = _compressor(into)
+    out = console(stderr=True)
+    out.print(f"Saving {clean(image)} …")
+    with tempfile.TemporaryFile() as errors, compressor as packed:
+        with subprocess.Popen([docker, "save", "--", image], stdout=subprocess.PIPE, stderr=errors) as saving:
+            assert saving.stdout is not None  # noqa: S101  for the type checker: it is a pipe
+            total = 0
+            while chunk := saving.stdout.read(_CHUNK):
+                total += len(chunk)
+                packed.write(chunk)
+        if saving.returncode != 0:
+            errors.seek(0)
+            said = clean(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
+            raise CommandFailed(f"`docker save {clean(image)}` failed.", hints=(said,))
+    into.flush()
+    out.print(f"Saved {size(total)}, {size(into.tell())} compressed.")
+    return ending
+
+
+def _compressor(into: IO[bytes]) -> tuple[str, AbstractContextManager[Any]]:
+    """The ending of a name and a writer: zstd where its package is installed, else gzip."""
+    try:
+        import zstandard
+    except ImportError:
+        return ".tar.gz", gzip.GzipFile(fileobj=into, mode="wb", compresslevel=_LEVEL)
+    return ".tar.zst", zstandard.ZstdCompressor(level=_LEVEL).stream_writer(into, closefd=False)
+
+
+def _word(image: str) -> str:
+    """A file's name from an image's: the last part, without what files are not called."""
+    return re.sub(r"[^\w.-]+", "-", image.rpartition("/")[2]).strip("-.")[:100] or "image"

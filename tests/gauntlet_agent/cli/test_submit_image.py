@@ -1,0 +1,131 @@
+"""Submitting a container image: what is sent, in parts, and how a broken connection is gone on with."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_archives import Layer, compressed, saved
+
+from gauntlet_agent.cli import parts
+from gauntlet_agent.cli.images import opened_archive
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """An image's archive, of a few parts."""
+    path = tmp_path / "planner.tar"
+    path.write_bytes(saved([Layer().file("agent", bytes(range(256)) * 400, 0o755).tar]))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of a few kilobytes, and no patience between questions."""
+    monkeypatch.setattr(parts, "PART_BYTES", 30_000)
+    monkeypatch.setattr(parts, "_PAUSES", (0.01, 0.02, 0.03))
+
+
+def submit(gauntlet: Any, *words: str) -> Any:
+    """Type the command."""
+    return gauntlet("submit", "--competition", "quickstart", *words)
+
+
+def test_an_archive_is_sent_in_parts_and_submitted(gauntlet: Any, as_ada: Any, archive: Path) -> None:
+    done = submit(gauntlet, "--image-archive", str(archive), "--name", "Mine")
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout == f"{as_ada.url}/submissions/s1/\n"
+    assert as_ada.parts == archive.read_bytes()
+    named = base64.b64encode(b"planner.tar").decode()
+    assert as_ada.announced == (archive.stat().st_size, f"filename {named}")
+    assert as_ada.submitted == [{"upload": "u1", "name": "Mine"}]
+    assert as_ada.requests.count(("PATCH", "/api/v1/uploads/u1")) == -(-archive.stat().st_size // 30_000)
+    assert "Uploaded planner.tar" in done.stderr
+
+
+@pytest.mark.parametrize("breaks", [1, 3])
+def test_a_broken_connection_is_gone_on_with(gauntlet: Any, as_ada: Any, archive: Path, breaks: int) -> None:
+    as_ada.breaks = breaks
+    done = submit(gauntlet, "--image-archive", str(archive))
+    assert done.exit_code == 0, done.stderr
+    assert hashlib.sha256(as_ada.parts).digest() == hashlib.sha256(archive.read_bytes()).digest()
+    assert as_ada.requests.count(("HEAD", "/api/v1/uploads/u1")) == breaks
+    assert "Going on in" in done.stderr
+
+
+def test_a_part_that_is_still_written_is_waited_for(gauntlet: Any, as_ada: Any, archive: Path, responses: Any) -> None:
+    as_ada.answers["/uploads/u1"] = responses["problem"](423, "busy", "Another part is just being written.")
+    assert submit(gauntlet, "--image-archive", str(archive)).exit_code == 0
+    assert as_ada.parts == archive.read_bytes()
+
+
+def test_it_is_given_up_when_nothing_gets_through(
+    gauntlet: Any, as_ada: Any, archive: Path, monkeypatch: pytest.MonkeyPatch, responses: Any
+) -> None:
+    class Always(dict[str, Any]):
+        def pop(self, key: str, *_: Any) -> Any:
+            return responses["problem"](503, "away", "The platform is being restarted.")
+
+    as_ada.answers = Always({"/uploads/u1": None})
+    done = submit(gauntlet, "--image-archive", str(archive))
+    assert done.exit_code == 4
+    assert "The platform is being restarted." in done.stderr
+    assert as_ada.submitted == []
+
+
+def test_a_refusal_is_not_tried_again(gauntlet: Any, as_ada: Any, archive: Path, responses: Any) -> None:
+    as_ada.answers["/uploads"] = responses["problem"](429, "too_many_uploads", "You have 4 uploads.")
+    done = submit(gauntlet, "--image-archive", str(archive))
+    assert (done.exit_code, as_ada.parts, as_ada.submitted) == (3, b"", [])
+    assert "You have 4 uploads." in done.stderr
+
+
+def test_one_beyond_the_limit_is_not_sent(gauntlet: Any, as_ada: Any, archive: Path) -> None:
+    as_ada.limits["max_image_bytes"] = 1000
+    done = submit(gauntlet, "--image-archive", str(archive))
+    assert done.exit_code == 1
+    assert "this platform takes 1.0 KB at most" in done.stderr
+    assert as_ada.announced is None
+
+
+def test_a_phase_that_takes_results_takes_no_image(gauntlet: Any, as_ada: Any, archive: Path) -> None:
+    as_ada.phases[0]["takes"] = "results"
+    assert submit(gauntlet, "--image-archive", str(archive)).exit_code == 2
+    assert as_ada.announced is None
+
+
+def test_what_is_no_archive_is_told_before_anything_is_asked(gauntlet: Any, as_ada: Any, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("no image" * 100)
+    for path, words in ((tmp_path / "note.txt", "docker save NAME"), (tmp_path / "none", "There is no file")):
+        done = submit(gauntlet, "--image-archive", str(path))
+        assert done.exit_code == 2
+        assert words in done.stderr
+    assert as_ada.announced is None
+
+
+@pytest.mark.parametrize("how", ["gzip", "zstd"])
+def test_compressed_archives_are_sent_as_they_are(archive: Path, tmp_path: Path, how: str) -> None:
+    packed = tmp_path / "packed"
+    packed.write_bytes(compressed(archive.read_bytes(), how))
+    with opened_archive(packed) as (file, name, length):
+        assert (file.read(), name, length) == (packed.read_bytes(), "packed", packed.stat().st_size)
+
+
+@pytest.mark.parametrize("words", [(), ("--image", "a", "--image-archive", "b"), (".", "--image", "a")])
+def test_exactly_one_thing_is_submitted(gauntlet: Any, as_ada: Any, words: tuple[str, ...]) -> None:
+    done = submit(gauntlet, *words)
+    assert done.exit_code == 2
+    assert "Say what to submit" in done.stderr
+
+
+def test_without_docker_the_way_round_is_named(
+    gauntlet: Any, as_ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = submit(gauntlet, "--image", "planner")
+    assert done.exit_code == 2
+    assert "no `docker` command" in done.stderr
+    assert "--image-archive FILE" in done.stderr

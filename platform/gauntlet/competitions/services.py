@@ -134,6 +134,18 @@ def deny_participation(participation: Participation, *, actor: User, reason: str
     return _decide(participation, ParticipationState.DENIED, actor=actor, reason=reason)
 
 
+@transaction.atomic
+def decide_participations(participations: Sequence[Participation], *, approve: bool, actor: User) -> None:
+    """Approve or deny several people: all of them or, where one cannot be, nobody. Locks their rows in one order.
+
+    Raises:
+        NotOrganizer
+    """
+    state = ParticipationState.APPROVED if approve else ParticipationState.DENIED
+    for participation in sorted(participations, key=lambda one: one.pk):
+        _decide(participation, state, actor=actor, reason="")
+
+
 def _decide(participation: Participation, state: ParticipationState, *, actor: User, reason: str) -> Participation:
     """Move a participation, holding its row: a submission that is being received sees the one state or the other."""
     _needs_organizer(actor, participation.competition)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 from uuid import UUID
 
@@ -27,13 +27,20 @@ from gauntlet.accounts.permissions import check_scope, signed_in
 from gauntlet.api_errors import DomainError
 from gauntlet.api_requests import Pages
 from gauntlet.evaluation.errors import LogNotVisible
-from gauntlet.evaluation.selectors import status_of, submission_list, submission_story
+from gauntlet.evaluation.selectors import (
+    Version,
+    status_of,
+    submission_list,
+    submission_story,
+    submission_version,
+)
 from gauntlet.evaluation.services import cancel_submission
 from gauntlet.evaluation.story import SubmissionStory
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
 
 _POLL_SECONDS: Final = 0.7
+_WHOLE_SECONDS: Final = 10.0  # after which the whole story is read, changed or not
 _STREAM_SECONDS: Final = 15 * 60  # then the browser connects anew: no connection is held for ever
 
 
@@ -115,7 +122,7 @@ async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpRe
     """
     try:
         user = await _reader(request)
-        first = await _payload(user, submission_id)
+        first = await _tell(user, submission_id)
     except DomainError as error:
         return JsonResponse({"code": error.code, "message": error.message}, status=error.status)
     except AuthenticationFailed as error:
@@ -136,27 +143,56 @@ def _reader(request: HttpRequest) -> User | AnonymousUser:
     return user
 
 
-@sync_to_async
-def _payload(user: Any, submission_id: UUID) -> tuple[str, bool]:
+@dataclass(frozen=True)
+class _Told:
+    """A story as it was told."""
+
+    payload: str
+    final: bool
+    version: Version  # read before the story, which may be newer, so that no change is missed
+    at: float  # on the event loop's clock
+
+
+async def _tell(user: Any, submission_id: UUID) -> _Told:
+    now = asyncio.get_running_loop().time()
+    return await sync_to_async(_read)(user, submission_id, now)
+
+
+def _read(user: Any, submission_id: UUID, now: float) -> _Told:
+    version = submission_version(submission_id)
     story = story_for(user, submission_id)
-    return json.dumps(story_json(story), cls=DjangoJSONEncoder), story.final
+    payload = json.dumps(story_json(story), cls=DjangoJSONEncoder)
+    return _Told(payload=payload, final=story.final, version=version, at=now)
 
 
-async def _stream(user: Any, submission_id: UUID, first: tuple[str, bool]) -> AsyncIterator[str]:
-    told = ""
-    payload, final = first
+async def _told_anew(user: Any, submission_id: UUID, before: _Told) -> _Told:
+    """The story as it is now. Most of the time nothing has changed, and one cheap statement says so.
+
+    What others do to it (its place in the queue, the leader's score) and what time does (a reveal) has no version: that
+    is looked for now and then.
+    """
+    if asyncio.get_running_loop().time() - before.at < _WHOLE_SECONDS:
+        version = await sync_to_async(submission_version)(submission_id)
+        if version == before.version:
+            return before
+    return await _tell(user, submission_id)
+
+
+async def _stream(user: Any, submission_id: UUID, first: _Told) -> AsyncIterator[str]:
+    said = ""
+    told = first
     deadline = asyncio.get_running_loop().time() + _STREAM_SECONDS
     while True:
-        if payload != told:
-            told = payload
-            yield f"event: state\ndata: {payload}\n\n"
+        if told.payload != said:
+            said = told.payload
+            yield f"event: state\ndata: {said}\n\n"
         else:
             yield ": still here\n\n"
-        if final or asyncio.get_running_loop().time() > deadline:
+        if told.final or asyncio.get_running_loop().time() > deadline:
             return
         await asyncio.sleep(_POLL_SECONDS)
         try:
-            payload, final = await _payload(user, submission_id)
+            told = await _told_anew(user, submission_id, told)
         except DomainError:
             return
 

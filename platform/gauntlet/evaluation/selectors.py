@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from gauntlet.accounts.models import User
@@ -94,6 +96,25 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         can_cancel=own_or_organizer
         and (submission.state in _UNCHECKED or any(one.state not in EVALUATION.final() for one in evaluations)),
     )
+
+
+Version = tuple[tuple[Any, ...], ...]
+
+_VERSION: Final = """
+    SELECT submission.state, submission.check_attempts, submission.counts_as,
+           evaluation.id, evaluation.state, evaluation.episodes_done, evaluation.in_force
+      FROM submissions_submission submission
+      LEFT JOIN evaluation_evaluation evaluation ON evaluation.submission_id = submission.id
+     WHERE submission.id = %s
+     ORDER BY evaluation.id
+"""
+
+
+def submission_version(submission: UUID) -> Version:
+    """What is different once anything that a submission's own work brings has changed; one cheap statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(_VERSION, [submission])
+        return tuple(cursor.fetchall())
 
 
 def failure_story(code: str, message: str) -> FailureStory | None:

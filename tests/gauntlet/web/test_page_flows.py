@@ -60,6 +60,16 @@ class TestJoining:
         assert {one.pk for one in chosen} <= denied
         assert not denied & {one.pk for one in waiting[3:]}
 
+    def test_of_several_decisions_either_all_are_made_or_none(self, world, organizer):
+        mine = world.approval.participations.filter(state="pending").first()
+        foreign = world.plant.participations.first()
+        answer = organizer.post(
+            "/competitions/fault-trees/organizer/participants/", {"who": [mine.pk, foreign.pk], "decision": "approved"}
+        )
+        assert answer.status_code in {403, 404}
+        mine.refresh_from_db()
+        assert mine.state == "pending"
+
     def test_a_decision_about_another_competition_is_refused(self, world, organizer):
         other = world.plant.participations.all()[0]
         answer = organizer.post(

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from gauntlet.competitions.access import access_competition_as_organizer, access_participation_as_organizer
 from gauntlet.competitions.errors import BundleRefused, SlugTaken
 from gauntlet.competitions.models import Competition, ParticipationState
-from gauntlet.competitions.services import approve_participation, deny_participation, import_bundle, publish
+from gauntlet.competitions.services import decide_participations, import_bundle, publish
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.forms import ImportForm
 from gauntlet.web.organizer_page import STATES, participation_counts, participations_of, submissions_of
@@ -101,15 +101,12 @@ def publish_competition(request: HttpRequest, slug: str) -> HttpResponse:
 def _decide(request: HttpRequest, competition: Competition) -> HttpResponse:
     decision = request.POST.get("decision", "")
     who = [int(pk) for pk in request.POST.getlist("who") if pk.isdecimal() and len(pk) < 19][:_MOST_DECISIONS]
-    decide = {"approved": approve_participation, "denied": deny_participation}.get(decision)
-    if decide is None or not who:
+    if decision not in ("approved", "denied") or not who:
         messages.warning(request, "Nobody was selected; nothing was changed.")
     else:
-        names = []
-        for pk in who:
-            participation = access_participation_as_organizer(request.user, competition.slug, pk)
-            decide(participation, actor=signed_in(request))
-            names.append(participation.user.username)
+        chosen = [access_participation_as_organizer(request.user, competition.slug, pk) for pk in who]
+        decide_participations(chosen, approve=decision == "approved", actor=signed_in(request))
+        names = [participation.user.username for participation in chosen]
         listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         messages.success(request, f"{'Approved' if decision == 'approved' else 'Denied'}: {listed}.")
     back = reverse("organizer-participants", args=[competition.slug])

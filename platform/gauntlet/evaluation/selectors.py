@@ -17,6 +17,7 @@ from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
+    ContainerStory,
     EpisodeStory,
     EvaluationStory,
     FailureStory,
@@ -84,6 +85,7 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         final=status in ("rejected", "finished", "failed", "cancelled"),
         failure=_submission_failure(submission, evaluations),
         findings=submission.findings if own_or_organizer else [],
+        container=_container(submission) if own_or_organizer else None,
         check_log=submission.check_log if own_or_organizer else None,
         steps=_steps(submission, evaluations, status=status),
         evaluations=[_evaluation(one, phase=phase, audience=audience, now=now) for one in evaluations],
@@ -96,6 +98,14 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         can_cancel=own_or_organizer
         and (submission.state in _UNCHECKED or any(one.state not in EVALUATION.final() for one in evaluations)),
     )
+
+
+def _container(submission: Submission) -> ContainerStory | None:
+    found = submission.agent.get("container")
+    if not found:
+        return None
+    shown = {name: found[name] for name in ("id", "size", "layers", "architecture", "user")}
+    return ContainerStory(**shown, command=submission.agent["command"])
 
 
 Version = tuple[tuple[Any, ...], ...]

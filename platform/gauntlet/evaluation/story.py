@@ -91,6 +91,18 @@ class EvaluationStory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContainerStory:
+    """What the check found in a container image."""
+
+    id: str  # as the participant's Docker shows it
+    size: int  # bytes of its files
+    layers: int
+    architecture: str
+    user: str  # as the image has it; its program runs as another
+    command: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SubmissionStory:
     """A submission from top to bottom."""
 
@@ -109,6 +121,7 @@ class SubmissionStory:
     final: bool
     failure: FailureStory | None
     findings: Sequence[dict[str, Any]]
+    container: ContainerStory | None
     check_log: str | None
     steps: Sequence[Step]
     evaluations: Sequence[EvaluationStory]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from typing import Any
 
 import pytest
 from model_server import KEY, ModelServer, model_server
+from openai_client import openai_files
 
 from gauntlet_runtime.metering import (
     ModelAccess,
@@ -26,7 +25,6 @@ from gauntlet_runtime.metering import (
     Settlement,
 )
 
-ROOT = Path(__file__).resolve().parents[3]
 QUICK = ModelPatience(call_seconds=5.0, tries=3, backoff_seconds=0.05, longest_backoff_seconds=2.0)
 
 
@@ -139,16 +137,11 @@ def models(room: Any, provider: ModelServer) -> ModelRoom:
 
 @pytest.fixture(scope="session")
 def openai_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A zip of the official client and all that it needs, installed as a participant's packages are."""
-    folder = tmp_path_factory.mktemp("openai")
-    constraints = ["--constraint", str(ROOT / "constraints.txt")]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
-    subprocess.run([*command, *constraints, "--target", str(folder / "packages"), "openai"], check=True)
-    archive = folder / "packages.zip"
+    """A zip of the official client and all that it needs, as a participant's packages are stored."""
+    archive = tmp_path_factory.mktemp("openai") / "packages.zip"
     with zipfile.ZipFile(archive, "w") as packed:
-        for path in sorted((folder / "packages").rglob("*")):
-            if path.is_file():
-                packed.write(path, path.relative_to(folder / "packages").as_posix())
+        for name, content in openai_files().items():
+            packed.writestr(zipfile.ZipInfo(name), content)
     return archive
 
 

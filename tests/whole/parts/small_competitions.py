@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,7 +170,7 @@ class Workshop:
         program = f"import time\nfrom gauntlet_agent import run\n\n\ndef solve(episode):\n{body}\n\nrun(solve)\n"
         return self.zip({"agent.yaml": "name: Agent\ncommand: [python, agent.py]\n", "agent.py": program})
 
-    def zip(self, files: dict[str, str]) -> bytes:
+    def zip(self, files: Mapping[str, str | bytes]) -> bytes:
         """A zip of these files."""
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w") as archive:

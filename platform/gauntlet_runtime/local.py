@@ -33,6 +33,7 @@ from gauntlet_runtime.jobs import (
     RunSpec,
     SandboxLimits,
 )
+from gauntlet_runtime.local_models import own_models
 from gauntlet_runtime.program_contract import ProgramFault, command_of
 from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_scoring.trajectory import Event, read_events
@@ -65,7 +66,9 @@ def run_locally(
 ) -> LocalRun:
     """Run the agent on the scenarios of the competition's first task that has an environment.
 
-    The scenarios are those of the folder's own JSONL file; a starting kit holds the public ones.
+    The scenarios are those of the folder's own JSONL file; a starting kit holds the public ones. Where a phase offers
+    language models and the environment variable GAUNTLET_MODEL_URL says where some are, the agent may call them;
+    GAUNTLET_MODEL_KEY is their key.
 
     Args:
         agent_folder: holds ``agent.yaml``
@@ -79,6 +82,9 @@ def run_locally(
     """
     store: dict[str, bytes] = {}
     spec = _run_spec(agent_folder, competition_folder, limit=limit, store=store)
+    models = own_models(_yaml(competition_folder / "competition.yaml"))
+    if models is not None:
+        spec = spec.model_copy(update={"llm": models[0]})
     backend = open_sandbox(sandbox)
     with tempfile.TemporaryDirectory(prefix="gauntlet-local-") as temporary, GatewayPool() as gateways:
         folder = Path(temporary)
@@ -95,6 +101,7 @@ def run_locally(
             label=f"local-{uuid.uuid4().hex[:8]}",
             on_event=on_event,
             cancelled=threading.Event(),
+            models=models[1] if models is not None else None,
         )
         files.release()
         if result.failure is not None:

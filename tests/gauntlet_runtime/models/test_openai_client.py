@@ -29,11 +29,19 @@ named = openai.OpenAI(base_url=os.environ["GAUNTLET_URL"] + f"/episodes/{e['id']
 said = named.chat.completions.create(model="free", messages=[{"role": "user", "content": "by address"}], n=2)
 say(len(said.choices))
 answer(e)
+
+e = next_episode()
+for model, text in (("large", "x"), ("small", "x" * 200_000)):
+    try:
+        client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
+    except openai.APIStatusError as error:
+        say(type(error).__name__, error.status_code, error.code, error.body["message"])
+say(next_episode())
 """
 
 
-def test_the_official_client_does_all_that_it_can(with_openai):
-    outcome = with_openai.openai(WHOLE)
+def test_the_official_client_does_all_that_it_can_and_reads_refusals(with_openai):
+    outcome = with_openai.openai(WHOLE, keys=["A", "B"])
     said = iter(outcome.said)
     assert next(said) == "answer 1 to hello there"
     assert (next(said), next(said), next(said)) == ("answer 2 to tell me", 7, [None] * 7)
@@ -54,29 +62,14 @@ def test_the_official_client_does_all_that_it_can(with_openai):
     assert len(calls) == len(results) == len(with_openai.server.seen) == 11
     assert all(result.status == 200 and not result.estimated for result in results)
     assert any(call.overlaps for call in calls)
-    (episode,) = outcome.episodes
+    episode, refused = outcome.episodes
     assert episode.tokens == sum(result.prompt_tokens + result.completion_tokens for result in results)
-
-
-def test_the_official_client_reads_refusals_and_does_not_insist(with_openai):
-    outcome = with_openai.openai(
-        """
-e = next_episode()
-for model, text in (("large", "x"), ("small", "x" * 2000)):
-    try:
-        client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
-    except openai.APIStatusError as error:
-        say(type(error).__name__, error.status_code, error.code, error.body["message"])
-say(next_episode())
-""",
-        llm={"per_episode": {"tokens": 2000}},
-    )
-    assert outcome.said[:3] == ["NotFoundError", 404, "model_not_found"]
-    assert "There are: small, free." in outcome.said[3]
-    assert outcome.said[4:7] == ["RateLimitError", 429, "budget_exceeded"]
-    assert outcome.said[7].startswith("The budget of 2000 tokens for an episode is exhausted: 0 are used or reserved")
-    assert outcome.said[8] is None
-    (episode,) = outcome.episodes
-    assert (episode.outcome, episode.failure) == ("failed", "budget_exceeded")
-    assert episode.message in outcome.said[7]
-    assert with_openai.server.seen == []
+    name, status, code, message = (next(said) for _ in range(4))
+    assert (name, status, code) == ("NotFoundError", 404, "model_not_found")
+    assert "There are: small, free." in message
+    name, status, code, message = (next(said) for _ in range(4))
+    assert (name, status, code) == ("RateLimitError", 429, "budget_exceeded")
+    assert message.startswith("The budget of 100000 tokens for an episode is exhausted: 0 are used or reserved")
+    assert next(said) is None  # the client did not insist: the episode was over, and no other is left
+    assert (refused.outcome, refused.failure) == ("failed", "budget_exceeded")
+    assert refused.message in message

@@ -225,6 +225,15 @@ if "postgresql" not in DATABASES["default"]["ENGINE"]:
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["CONN_MAX_AGE"] = 60
+# A host that is cut off from the database hears so in seconds, not after the quarter of an hour that TCP would try.
+DATABASES["default"]["OPTIONS"] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,  # milliseconds
+    **DATABASES["default"].get("OPTIONS", {}),
+}
 
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {
@@ -233,6 +242,9 @@ STORAGES: dict[str, dict[str, Any]] = {
     },
     "staticfiles": {"BACKEND": "gauntlet.web.staticfiles.StaticFiles"},
 }
+if STORAGES["default"]["BACKEND"].startswith("storages.backends.s3"):
+    # What is read goes to the disk beyond this size; the default would hold objects in memory as a whole.
+    STORAGES["default"]["OPTIONS"].setdefault("max_memory_size", 8 << 20)
 if DEBUG:
     STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 STATIC_URL = "/static/"

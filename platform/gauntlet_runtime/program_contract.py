@@ -31,6 +31,10 @@ SCORING_FOLDERS: Final = {
     "submission_program": "/app/ingested_program",
     "predictions": "/app/input/res",
 }
+#: What PyYAML raises at a text: beside its own errors those of dates that there are not, of numbers without end, and of
+#: what is nested too deep.
+NO_YAML: Final = (yaml.YAMLError, ValueError, RecursionError)
+SCORES_TEXT_BYTES: Final = 256 << 10  # of scores.txt: YAML is read slowly, and a worker reads it
 REPORT_BYTES: Final = 8 << 20
 FILE_BYTES: Final = 64 << 20
 LINE_CHARACTERS: Final = 1 << 20  # of scenarios.jsonl: a page shows many of them at once
@@ -70,7 +74,7 @@ def command_of(folder: Path) -> str:
 def _command_in(path: Path) -> str:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except NO_YAML as error:
         raise ProgramFault(f"The program's {path.name} is not YAML.") from error
     command = content.get("command") if isinstance(content, dict) else None
     if not isinstance(command, str) or not command.strip():
@@ -149,9 +153,9 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "something else")
 
 
-def _text(path: Path) -> str:
-    if path.stat().st_size > FILE_BYTES:
-        raise ProgramFault(f"{path.name} is larger than {FILE_BYTES >> 20} MiB.")
+def _text(path: Path, *, limit: int = FILE_BYTES) -> str:
+    if path.stat().st_size > limit:
+        raise ProgramFault(f"{path.name} is larger than {limit >> 10} KiB.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -168,9 +172,10 @@ def _json(path: Path) -> Any:
 
 def _key_values(path: Path) -> Any:
     """scores.txt: YAML lines ``key: value``. YAML 1.1 takes ``1e-3`` for text; Codabench stores it as a number."""
+    text = _text(path, limit=SCORES_TEXT_BYTES)
     try:
-        found = yaml.safe_load(_text(path))
-    except yaml.YAMLError as error:
+        found = yaml.safe_load(text)
+    except NO_YAML as error:
         raise ProgramFault(f"{path.name} is not made of `key: value` lines.") from error
     if not isinstance(found, dict):
         raise ProgramFault(f"{path.name} is not made of `key: value` lines (mind the space after the colon).")
@@ -226,7 +231,7 @@ def _report(folder: Path) -> str | None:
     if path is None:
         return None
     if path.stat().st_size > REPORT_BYTES:
-        raise ProgramFault(f"{path.name} is larger than {REPORT_BYTES >> 20} MiB.")
+        raise ProgramFault(f"The report is larger than {REPORT_BYTES >> 20} MiB.")  # its name is the program's word
     return path.read_bytes().decode("utf-8", errors="replace")
 
 

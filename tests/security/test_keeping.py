@@ -21,7 +21,7 @@ from gauntlet_runtime.zoo.leftovers import leftovers
 from gauntlet_runtime.zoo.programs import Program, ZooFault, load_zoo, same_sentence, same_value
 from gauntlet_runtime.zoo.table import table
 from gauntlet_runtime.zoo.targets import SECRET_VARIABLE, open_targets
-from gauntlet_runtime.zoo.watched import WatchedSandbox
+from gauntlet_runtime.zoo.watched import WatchedSandbox, processes_of
 
 pytestmark = [pytest.mark.zoo, pytest.mark.security]
 HEAD = """#: attacks: agent
@@ -117,11 +117,22 @@ def test_a_changed_input_and_a_changed_file_of_the_host_are_noticed(runs, plante
 
 
 def test_a_process_that_lives_on_and_what_lies_about_are_noticed(keeper, planted, monkeypatch, tmp_path):
-    monkeypatch.setattr("gauntlet_runtime.zoo.watched.processes_of", lambda uid: [os.getpid()])
+    monkeypatch.setattr("gauntlet_runtime.zoo.watched.processes_of", lambda uid, group: [os.getpid()])
     assert any(f"process {os.getpid()} of" in problem for problem in keeper.run(planted()).problems)
     (tmp_path / "runs" / "mine-agent-1").mkdir(parents=True)
     assert leftovers("mine", sandbox=keeper.sandbox, state=tmp_path) == ["record mine-agent-1"]
     assert leftovers("other", sandbox=keeper.sandbox, state=tmp_path) == []
+
+
+def test_a_running_process_is_found_by_uid_and_group_and_a_dead_one_is_not():
+    group, uid = Path("/proc/self/cgroup").read_text(), 64_999
+    with subprocess.Popen(["sleep", "600"], user=uid) as running:
+        assert processes_of(uid, group=group) == [running.pid]
+        assert processes_of(uid, group="another") == []
+        assert processes_of(os.geteuid(), group=group) == []
+        running.kill()
+        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+        assert processes_of(uid, group=group) == []
 
 
 def test_the_listeners_and_the_worker_s_secret_are_within_reach_of_a_plain_program():
@@ -144,7 +155,8 @@ class Doomed(WatchedSandbox):
 
     def _destroy(self, run: Run) -> None:
         while b"up" not in run.log_tail("stdout"):
-            pass
+            if run.wait(0.01) is not None:
+                return
         if self.name == "docker":
             with contextlib.closing(docker.from_env()) as client:
                 for container in client.containers.list(ignore_removed=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Q
@@ -17,6 +18,9 @@ from django.utils import timezone
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.submissions.models import Submission
+
+#: An agent can make a competition's own program fail, and gets its attempt back each time. Not for ever.
+GIVEN_BACK_PER_DAY: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +59,11 @@ def allowances(phases: Sequence[Phase], *, participant: User, now: datetime | No
             in_all=Count("pk", filter=Q(counts_as="attempt")),
             today=Count("pk", filter=Q(counts_as="attempt", created_at__gte=today)),
             failed=Count("pk", filter=Q(counts_as="failed_start", created_at__gte=today)),
+            given_back=Count("pk", filter=Q(counts_as="nothing", created_at__gte=today)),
         )
     )
     used = {row[0]: row[1:] for row in rows}
-    return [_allowance(phase, used.get(phase.pk, (0, 0, 0)), now=now, tomorrow=tomorrow) for phase in phases]
+    return [_allowance(phase, used.get(phase.pk, (0, 0, 0, 0)), now=now, tomorrow=tomorrow) for phase in phases]
 
 
 def day_of(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
@@ -74,7 +79,7 @@ def day_of(now: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
 
 
 def _allowance(phase: Phase, used: Sequence[int], *, now: datetime, tomorrow: datetime) -> Allowance:
-    in_all, today, failed = used
+    in_all, today, failed, given_back = used
     left_today = _left(phase.max_submissions_per_day, today)
     left_total = _left(phase.max_submissions, in_all)
     failed_left = _left(phase.max_failed_starts_per_day, failed)
@@ -89,6 +94,9 @@ def _allowance(phase: Phase, used: Sequence[int], *, now: datetime, tomorrow: da
         reason, next_at = f"All {phase.max_submissions_per_day} submissions of today are used.", tomorrow
     elif failed_left == 0:
         reason = f"{phase.max_failed_starts_per_day} submissions of today could not be started, and more are not taken."
+        next_at = tomorrow
+    elif given_back >= GIVEN_BACK_PER_DAY:
+        reason = f"{given_back} submissions of today were given back: look at why they failed, or ask the organizer."
         next_at = tomorrow
     if next_at is not None and phase.end is not None and next_at >= phase.end:
         next_at = None

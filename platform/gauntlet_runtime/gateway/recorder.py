@@ -37,6 +37,7 @@ from gauntlet_scoring.trajectory import (
 BLOB_BYTES: Final = 64 << 10  # a tool result whose JSON is larger stands beside the trajectory
 ModelEndpoint = Literal["chat/completions", "embeddings"]
 _CHUNK: Final = 1 << 20
+_LINE_ENDS: Final = ("\x85", "\N{LINE SEPARATOR}", "\N{PARAGRAPH SEPARATOR}")  # str.splitlines; JSON escapes the others
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest time a zip can hold: the same record gives the same bytes
 
 
@@ -62,7 +63,7 @@ class Recorder:
     def _write(self, event: Event) -> None:
         if self.closed:
             return
-        line = event.model_dump_json().encode() + b"\n"
+        line = _one_line(event.model_dump_json()).encode() + b"\n"
         try:
             self._file.write(line)
             self._file.flush()
@@ -215,6 +216,14 @@ class Recorder:
         if not self.closed:
             self.closed = True
             self._file.close()
+
+
+def _one_line(text: str) -> str:
+    """JSON without the characters at which some languages' readers split lines too: an agent may send them."""
+    for character in _LINE_ENDS:
+        if character in text:
+            text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
 
 
 def _text_of(result: dict[str, Any]) -> str | None:

@@ -63,6 +63,10 @@ class Hierarchy(ABC):
         for folder in self.folders(run):
             (folder / "cgroup.procs").write_text(str(pid), encoding="ascii")
 
+    @abstractmethod
+    def bound_tcp(self, run: str, size: int) -> None:
+        """Let the buffers of TCP connections have ``size`` bytes, where they do not count towards the memory limit."""
+
     def remove(self, run: str) -> None:
         """Kill what is left in the group and remove it."""
         for folder in self.folders(run):
@@ -146,6 +150,7 @@ class HierarchyV1(Hierarchy):
         if "memory" in self._parents:
             memory = self._parents["memory"] / run
             _write(memory / "memory.limit_in_bytes", limits.memory)
+            self.bound_tcp(run, limits.memory)
             with_swap = memory / "memory.memsw.limit_in_bytes"
             if with_swap.exists():
                 _write(with_swap, limits.memory)
@@ -155,6 +160,12 @@ class HierarchyV1(Hierarchy):
             cpu = self._parents["cpu"] / run
             _write(cpu / "cpu.cfs_period_us", _CPU_PERIOD)
             _write(cpu / "cpu.cfs_quota_us", int(limits.cpus * _CPU_PERIOD))
+
+    def bound_tcp(self, run: str, size: int) -> None:
+        if "memory" in self._parents:
+            limit = self._parents["memory"] / run / "memory.kmem.tcp.limit_in_bytes"
+            if limit.exists():
+                _write(limit, size)
 
     def counters(self, run: str) -> Counters:
         oom_kills, hits, peak, cpu_seconds = 0, 0, None, None
@@ -195,6 +206,9 @@ class HierarchyV2(Hierarchy):
             _write(folder / "pids.max", limits.processes + _OWN_PROCESSES)
         if "cpu" in self.controllers:
             _write(folder / "cpu.max", f"{int(limits.cpus * _CPU_PERIOD)} {_CPU_PERIOD}")
+
+    def bound_tcp(self, run: str, size: int) -> None:
+        """Nothing to do: under version 2 they count as memory."""
 
     def counters(self, run: str) -> Counters:
         folder = self._parent / run

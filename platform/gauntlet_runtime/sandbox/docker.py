@@ -158,7 +158,7 @@ class Docker(Sandbox):
                     "workdir": spec.working_directory,
                     "stdin": True,
                 },
-                counters=_counters,
+                counters=lambda pid: _counters(pid, memory=spec.limits.memory),
             )
         except OSError as error:
             release()
@@ -242,6 +242,9 @@ def _tag(name: str) -> str:
     return name if ":" in name.rpartition("/")[2] or "@" in name else f"{name}:current"
 
 
-def _counters(pid: int) -> Callable[[], Counters]:
+def _counters(pid: int, *, memory: int) -> Callable[[], Counters]:
     hierarchy, run = group_of(pid)
+    # Most engines have no word for it. A worker that sees the groups only to read them cannot do it for them.
+    with contextlib.suppress(OSError):
+        hierarchy.bound_tcp(run, memory)
     return lambda: hierarchy.counters(run)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from gauntlet_runtime.sandbox.interface import (
@@ -18,6 +20,7 @@ from gauntlet_runtime.sandbox.interface import (
     Verdict,
 )
 
+_DEAD = ("Z", "X")  # a process that nobody has asked how it ended does nothing any more
 _PATIENCE = 60.0  # for what was killed to be gone
 
 
@@ -27,6 +30,7 @@ class WatchedRun(Run):
     def __init__(self, inner: Run, label: str) -> None:
         self._inner = inner
         self.label = label
+        self._group = _group_of(inner.host_pid)
         self.verdict: Verdict | None = None
         self.gone: SandboxError | None = None
         self.collections: list[Collected] = []
@@ -57,7 +61,7 @@ class WatchedRun(Run):
         if not self._looked:
             self._looked = True
             self.verdict = verdict
-            self.left = processes_of(self._inner.uid)
+            self.left = processes_of(self._inner.uid, group=self._group)
 
     def kill(self) -> None:
         self._inner.kill()
@@ -112,16 +116,34 @@ class WatchedSandbox(Sandbox):
             self.runs.append(run)
         return run
 
+    def submitted_image(self, archive: Path, *, digest: str) -> AbstractContextManager[str]:
+        return self._inner.submitted_image(archive, digest=digest)
+
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         return self._inner.reap(is_alive)
 
 
-def processes_of(uid: int) -> list[int]:
-    """Ids of this host's processes that have the uid; none is counted where the sandboxes have the worker's own."""
+def processes_of(uid: int, *, group: str) -> list[int]:
+    """Ids of this host's processes that have the uid, are in the control group, and run.
+
+    Another installation's sandboxes may have the same uid. None is counted where the uid is the worker's own.
+    """
+    if uid == os.geteuid():
+        return []
     found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            words = next(line for line in status.read_text().splitlines() if line.startswith("Uid:")).split()
-            if str(uid) in words[1:]:
-                found.append(int(status.parent.name))
+            status = dict(
+                line.split(":\t", 1) for line in (folder / "status").read_text().splitlines() if ":\t" in line
+            )
+            runs = status["State"][0] not in _DEAD
+            if runs and str(uid) in status["Uid"].split() and _group_of(int(folder.name)) == group:
+                found.append(int(folder.name))
     return found
+
+
+def _group_of(pid: int | None) -> str:
+    """The control groups of a process, as the host sees them."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii")
+    return ""

@@ -10,7 +10,7 @@ import pytest
 
 from gauntlet.accounts.models import Event, User
 from gauntlet.submissions.models import Submission
-from gauntlet.submissions.quotas import allowance, allowances
+from gauntlet.submissions.quotas import GIVEN_BACK_PER_DAY, allowance, allowances
 from gauntlet.submissions.services import count_as_failed_start, refund
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +124,21 @@ def test_what_is_given_back_counts_as_nothing_once_and_for_all(make_phase: Any, 
     assert allowance(phase=phase, participant=user, now=NOON).left_today == 1
     (event,) = Event.objects.filter(subject_id=str(submission.pk))
     assert (event.name, event.before, event.after) == ("submission.refunded", "attempt", "nothing")
+
+
+def test_attempts_are_given_back_a_number_of_times_a_day_and_no_more(
+    make_phase: Any, make_user: Any, sent: Any
+) -> None:
+    """An agent that makes its competition's environment fail would otherwise have attempts without end."""
+    phase, user = make_phase(max_submissions_per_day=1), make_user()
+    for _ in range(GIVEN_BACK_PER_DAY):
+        assert allowance(phase=phase, participant=user, now=NOON).allowed
+        assert refund(sent(phase, user))
+    left = allowance(phase=phase, participant=user, now=NOON)
+    assert (left.allowed, left.next_allowed_at, left.left_today) == (False, TOMORROW, 1)
+    assert f"{GIVEN_BACK_PER_DAY} submissions of today were given back" in left.reason
+    assert allowance(phase=phase, participant=make_user(), now=NOON).allowed
+    assert allowance(phase=phase, participant=user, now=TOMORROW).allowed
 
 
 def test_a_failed_start_gives_the_attempt_back_and_may_be_given_back_too(

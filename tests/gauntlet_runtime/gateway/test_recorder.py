@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tracemalloc
 import zipfile
 
@@ -25,6 +26,15 @@ def test_nothing_is_written_after_the_end(tmp_path):
     recorder.note("late")
     recorder.tool_result("c0", tool="a", result={"content": []}, seconds=0.1)
     assert [event.kind for event in events(tmp_path / "r")] == ["scenario", "end"]
+
+
+def test_an_event_is_one_line_for_every_reader_of_lines(tmp_path):
+    recorder = opened(tmp_path / "r")
+    said = "a\nb\r\x0b\x0c\x1c\x85c\N{LINE SEPARATOR}d\N{PARAGRAPH SEPARATOR}e"
+    recorder.note(said)
+    lines = (tmp_path / "r/trajectory.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 2
+    assert json.loads(lines[1])["text"] == said
 
 
 def test_what_is_no_text_is_named_in_the_text(tmp_path):

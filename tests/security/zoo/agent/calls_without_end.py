@@ -1,5 +1,7 @@
 #: attacks: agent
 #: why: Makes a hundred thousand tool calls.
+#: limits: {seconds: 600}
+#: episode_limits: {episode_seconds: 600}
 #: expect:
 #:   state: finished
 #:   episodes:

@@ -1,6 +1,6 @@
 #: attacks: agent
 #: why: Burns processor time and never answers.
-#: limits: {seconds: 2, cpus: 0.5}
+#: limits: {seconds: 30, cpus: 0.5}
 #: episode_limits: {episode_seconds: 1}
 #: expect:
 #:   state: finished

@@ -1,6 +1,6 @@
 #: attacks: agent
 #: why: Every process of it makes processes, for ever, whatever the kernel says.
-#: limits: {seconds: 2, processes: 24, cpus: 0.5}
+#: limits: {seconds: 30, processes: 24, cpus: 0.5}
 #: episode_limits: {episode_seconds: 1}
 #: expect:
 #:   state: finished

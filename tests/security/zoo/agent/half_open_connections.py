@@ -39,6 +39,6 @@ say(text_of((200, json.loads(kept.getresponse().read()))))
 for client in held:
     client.close()
 status = 0
-while status != 200:
+while status not in (200, 409):  # 409: its first answer's reply was lost
     with contextlib.suppress(OSError):
         status, _ = answer(episode)

@@ -1,6 +1,6 @@
 #: attacks: agent
 #: why: Hangs in one episode after the other; each costs its own time and no other's.
-#: limits: {seconds: 4}
+#: limits: {seconds: 12}
 #: episode_limits: {episode_seconds: 0.5}
 #: scenarios: 2
 #: expect:

@@ -1,6 +1,6 @@
 #: attacks: agent
 #: why: Ignores every signal that can be ignored, and hangs.
-#: limits: {seconds: 2}
+#: limits: {seconds: 30}
 #: episode_limits: {episode_seconds: 1}
 #: expect:
 #:   state: finished

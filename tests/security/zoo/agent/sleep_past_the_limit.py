@@ -1,6 +1,6 @@
 #: attacks: agent
 #: why: Sleeps far beyond its episode's time.
-#: limits: {seconds: 2}
+#: limits: {seconds: 30}
 #: episode_limits: {episode_seconds: 1}
 #: expect:
 #:   state: finished

@@ -73,7 +73,7 @@ def submit(page: Page, archive: Path, name: str) -> None:
     """Upload to the development phase."""
     page.get_by_role("link", name="Submit", exact=True).click()
     page.get_by_label("Phase", exact=True).select_option("0")
-    page.get_by_label("Agent bundle").set_input_files(archive)
+    page.get_by_label("File", exact=True).set_input_files(archive)
     page.get_by_label("Name", exact=False).last.fill(name)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name, timeout=20_000)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from image_archives import Layer, saved
+from playwright.sync_api import Browser, Page, Route, expect
 
 PLANT = "/competitions/plant-floor-questions"
 
@@ -30,7 +31,7 @@ def test_progress_is_told_in_bytes_and_seconds(world: Any, page: Page, log_in: A
              new MutationObserver(() => window.told.push(box.textContent)).observe(box, { childList: true });
              addEventListener("pagehide", () => sessionStorage.setItem("told", JSON.stringify(window.told))); }"""
     )
-    page.get_by_label("Agent bundle").set_input_files(archive)
+    page.get_by_label("File", exact=True).set_input_files(archive)
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url("**/submissions/*/")
     told = page.evaluate("sessionStorage.getItem('told')")
@@ -48,7 +49,7 @@ def test_a_refusal_stands_in_the_form_and_the_name_survives_a_reload(
     page.get_by_label("Name", exact=False).last.fill("my careful planner")
     page.reload()
     expect(page.get_by_label("Name", exact=False).last).to_have_value("my careful planner")
-    page.get_by_label("Agent bundle").set_input_files(archive)
+    page.get_by_label("File", exact=True).set_input_files(archive)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.locator("[data-problem=__all__]")).to_contain_text("All 0 submissions of this phase are used.")
     expect(page.get_by_role("button", name="Submit", exact=True)).to_be_enabled()
@@ -61,11 +62,46 @@ def test_too_large_a_file_is_named_before_a_byte_is_sent(world: Any, page: Page,
     page.locator("form[data-upload]").evaluate("form => { form.dataset.upload = '100'; }")
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.method))
-    page.get_by_label("Agent bundle").set_input_files(archive)
+    page.get_by_label("File", exact=True).set_input_files(archive)
     expect(page.locator("[data-problem=bundle]")).to_contain_text("the limit is 100 bytes")
     page.get_by_role("button", name="Submit", exact=True).click()
-    expect(page.get_by_label("Agent bundle")).to_be_focused()
+    expect(page.get_by_label("File", exact=True)).to_be_focused()
     assert "POST" not in sent
+
+
+def test_a_large_file_goes_in_parts_and_a_broken_connection_is_gone_on_with(
+    world: Any, page: Page, log_in: Any, tmp_path: Path, in_database: Any
+) -> None:
+    from gauntlet.storage.services import open_artifact
+    from gauntlet.submissions.models import Submission, Upload
+
+    in_database(lambda: world.plant.phases.update(max_submissions_per_day=100))  # others submit after this
+    image = tmp_path / "planner.tar"
+    image.write_bytes(saved([Layer().file("agent", "#!/bin/sh\n", 0o755).file("more", bytes(20 << 20)).tar]))
+    log_in(world.participant)
+    page.goto(f"{PLANT}/submit/")
+    parts: list[str] = []
+
+    def meddle(route: Route) -> None:
+        parts.append(route.request.method)
+        if parts.count("PATCH") == 2 and route.request.method == "PATCH":
+            route.abort("connectionreset")
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/uploads/*", meddle)
+    page.locator("input[type=file]").set_input_files(image)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    page.wait_for_url("**/submissions/*/")
+    assert parts == ["PATCH", "PATCH", "HEAD", "PATCH", "PATCH"]
+
+    def stored() -> bytes:
+        submission = Submission.objects.get(file_name="planner.tar")
+        with open_artifact(submission.bundle) as file:
+            return file.read()
+
+    assert in_database(stored) == image.read_bytes()
+    assert in_database(Upload.objects.count) == 0
 
 
 def test_it_works_without_a_script(
@@ -77,7 +113,7 @@ def test_it_works_without_a_script(
     page = plain.new_page()
     page.goto(f"{PLANT}/submit/")
     page.get_by_role("button", name="Submit", exact=True).click()
-    page.get_by_label("Agent bundle").set_input_files(archive)
+    page.get_by_label("File", exact=True).set_input_files(archive)
     page.get_by_role("button", name="Submit", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("agent")
     plain.close()

@@ -16,10 +16,11 @@ class SubmitForm(forms.Form):
     phase = forms.TypedChoiceField(label="Phase", coerce=int)
     bundle = forms.FileField(
         label="File",
-        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip"}),
+        widget=forms.ClearableFileInput(attrs={"accept": ".zip,application/zip,.tar,.gz,.tgz,.zst"}),
         error_messages={"required": "Choose the .zip file that you want to submit.", "empty": "This file is empty."},
     )
     name = forms.CharField(label="Name", max_length=200, required=False)
+    upload = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, *args: object, phases: Sequence[Phase], **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
@@ -29,6 +30,8 @@ class SubmitForm(forms.Form):
         field.choices = choices
         field.initial = choices[-1][0] if choices else None
         field.error_messages["invalid_choice"] = "This phase is not open. Reload the page to see which one is."
+        if self.data.get("upload"):  # a script has sent it in parts
+            self.fields["bundle"].required = False
 
 
 class ImportForm(forms.Form):

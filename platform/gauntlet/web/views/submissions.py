@@ -148,6 +148,7 @@ def limits() -> dict[str, int]:
     """What an upload may have, for the page that says it beforehand."""
     return {
         "max_bytes": settings.MAX_BUNDLE_BYTES,
+        "max_image_bytes": settings.MAX_IMAGE_BYTES,
         "max_unpacked": settings.MAX_UNPACKED_BYTES,
         "max_files": settings.MAX_ARCHIVE_FILES,
     }

@@ -11,12 +11,13 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from gauntlet.accounts.models import User
 from gauntlet.api_errors import DomainError
 from gauntlet.competitions.models import Phase, Takes
 from gauntlet.evaluation.selectors import submission_list
-from gauntlet.submissions.models import Source
+from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowances
-from gauntlet.submissions.services import receive
+from gauntlet.submissions.services import receive, receive_sent
 from gauntlet.web.competition_page import CompetitionPage, open_page
 from gauntlet.web.forms import SubmitForm
 from gauntlet.web.submission_rows import submission_rows
@@ -35,16 +36,9 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     form = SubmitForm(request.POST, request.FILES, phases=phases)
     status = 422
     if form.is_valid():
-        upload = form.cleaned_data["bundle"]
+        phase = next(phase for phase in phases if phase.index == form.cleaned_data["phase"])
         try:
-            submission = receive(
-                phase=next(phase for phase in phases if phase.index == form.cleaned_data["phase"]),
-                participant=signed_in(request),
-                upload=upload,
-                file_name=upload.name,
-                name=form.cleaned_data["name"],
-                source=Source.WEB,
-            )
+            submission = _received(form.cleaned_data, phase, signed_in(request))
         except DomainError as refusal:
             form.add_error(None, refusal.message)
             status = refusal.status
@@ -54,6 +48,16 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     if _by_script(request):
         return JsonResponse({"errors": form.errors}, status=status)
     return render(request, "competition/submit.html", _context(request, page, form, phases), status=status)
+
+
+def _received(sent: dict[str, Any], phase: Phase, participant: User) -> Submission:
+    """Take the file of the form, or the one that a script has sent in parts."""
+    upload, name = sent["bundle"], sent["name"]
+    if not upload:
+        return receive_sent(sent["upload"], phase=phase, participant=participant, name=name)
+    return receive(
+        phase=phase, participant=participant, upload=upload, file_name=upload.name, name=name, source=Source.WEB
+    )
 
 
 def _by_script(request: HttpRequest) -> bool:

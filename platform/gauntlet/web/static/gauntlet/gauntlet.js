@@ -67,6 +67,41 @@
     all("[data-problem]", form).forEach((node) => { node.hidden = true; });
     all("[aria-invalid]", form).forEach((node) => node.removeAttribute("aria-invalid"));
   }
+  // A large file goes in parts (tus 1.0): a connection that breaks costs one part and not the file.
+  const PART = 8 << 20;
+  const isImage = (file) => /\.(tar|gz|tgz|zst)$/i.test(file.name);
+  const limitOf = (form, file) => Number(isImage(file) ? form.dataset.images || form.dataset.upload : form.dataset.upload);
+  async function sendInParts(form, file, told, stopped) {
+    const headers = { "Tus-Resumable": "1.0.0", "X-CSRFToken": form.elements.csrfmiddlewaretoken.value };
+    const ask = async (place, method, more, body) => {
+      const answer = await fetch(place, { method, body, headers: { ...headers, ...more } });
+      if (answer.ok) return answer;
+      const refused = answer.status < 500 && ![409, 423].includes(answer.status);
+      const text = await answer.json().then((said) => said.message, () => `The server answered with an error (${answer.status}).`);
+      throw Object.assign(new Error(text), { refused });
+    };
+    const name = btoa(String.fromCharCode(...new TextEncoder().encode(file.name)));
+    const begun = await ask(form.dataset.parts, "POST", { "Upload-Length": file.size, "Upload-Metadata": `filename ${name}` });
+    const place = new URL(begun.headers.get("Location")).pathname;
+    const kind = { "Content-Type": "application/offset+octet-stream" };
+    for (let offset = 0, failures = 0; offset < file.size; told(offset)) {
+      if (stopped()) {
+        await ask(place, "DELETE", {});
+        return null;
+      }
+      try {
+        const answer = await ask(place, "PATCH", { ...kind, "Upload-Offset": offset }, file.slice(offset, offset + PART));
+        offset = Number(answer.headers.get("Upload-Offset"));
+        failures = 0;
+      } catch (error) {
+        if (error.refused || ++failures > 8) throw error;
+        await new Promise((wake) => setTimeout(wake, 250 * 2 ** failures));
+        const there = await ask(place, "HEAD", {}).catch((away) => { if (away.refused) throw away; });
+        if (there) offset = Number(there.headers.get("Upload-Offset"));
+      }
+    }
+    return place.split("/").pop();
+  }
   function upload(form) {
     const box = form.querySelector("[data-progress]");
     const bar = box.querySelector("progress"), words = box.querySelector("[data-words]"), status = box.querySelector("[role=status]");
@@ -85,15 +120,15 @@
     button.disabled = true;
     status.textContent = "Uploading";
     addEventListener("beforeunload", leave);
-    request.upload.addEventListener("progress", (event) => {
+    const told = (loaded, total) => {
       const seconds = (performance.now() - began) / 1000;
-      bar.max = event.total;
-      bar.value = event.loaded;
-      const rest = event.loaded ? (seconds * (event.total - event.loaded)) / event.loaded : 0;
-      words.textContent = `${bytes(event.loaded)} of ${bytes(event.total)} in ${span(seconds)}` +
-        (event.loaded < event.total ? `, about ${span(rest)} left` : ". Uploaded; it is being stored");
-      if (event.loaded === event.total) status.textContent = "Uploaded; it is being stored";
-    });
+      bar.max = total;
+      bar.value = loaded;
+      const rest = loaded ? (seconds * (total - loaded)) / loaded : 0;
+      words.textContent = `${bytes(loaded)} of ${bytes(total)} in ${span(seconds)}` +
+        (loaded < total ? `, about ${span(rest)} left` : ". Uploaded; it is being stored");
+      if (loaded === total) status.textContent = "Uploaded; it is being stored";
+    };
     request.addEventListener("load", () => {
       let answer = null;
       try { answer = JSON.parse(request.responseText); } catch { /* an error page, not an answer */ }
@@ -112,10 +147,26 @@
     });
     request.addEventListener("error", () => fail("The connection was lost before the file had arrived. Nothing was counted; try again."));
     request.addEventListener("abort", () => fail("You cancelled the upload. Nothing was counted."));
-    cancel.onclick = () => request.abort();
-    request.open("POST", form.action || location.href);
-    request.setRequestHeader("Accept", "application/json");
-    request.send(new FormData(form));
+    const send = (data) => {
+      cancel.onclick = () => request.abort();
+      request.open("POST", form.action || location.href);
+      request.setRequestHeader("Accept", "application/json");
+      request.send(data);
+    };
+    const data = new FormData(form), file = form.querySelector("input[type=file]").files[0];
+    if (!form.dataset.parts || !file || (file.size <= PART && !isImage(file))) {
+      request.upload.addEventListener("progress", (event) => told(event.loaded, event.total));
+      send(data);
+      return;
+    }
+    let stopped = false;
+    cancel.onclick = () => { stopped = true; };
+    sendInParts(form, file, (offset) => told(offset, file.size), () => stopped).then((identity) => {
+      if (!identity) return fail("You cancelled the upload. Nothing was counted.");
+      data.delete("bundle");
+      data.set("upload", identity);
+      send(data);
+    }).catch((error) => fail(`${error.message} Nothing was counted; try again.`));
   }
   for (const form of all("form[data-upload]")) {
     const key = `draft:${location.pathname}`;
@@ -127,14 +178,14 @@
     const file = form.querySelector("input[type=file]");
     file.addEventListener("change", () => {
       clearProblems(form);
-      const chosen = file.files[0], limit = Number(form.dataset.upload);
+      const chosen = file.files[0], limit = chosen && limitOf(form, chosen);
       if (chosen && limit && chosen.size > limit) {
         showProblem(form, file.name, `This file has ${bytes(chosen.size)}; the limit is ${bytes(limit)}. Choose a smaller one.`);
       }
     });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const chosen = file.files[0], limit = Number(form.dataset.upload);
+      const chosen = file.files[0], limit = chosen && limitOf(form, chosen);
       if (chosen && limit && chosen.size > limit) file.dispatchEvent(new Event("change"));
       else upload(form);
     });

@@ -171,6 +171,7 @@ class Bubblewrap(Sandbox):
                 uids.forget(self._uids, uid=record.uid, run=record.run)
             remove_record(self._runs, record.run)
             reaped.append(record.label)
+        uids.forget_strays(self._uids, has_record=lambda run: (self._runs / run).exists())
         return reaped
 
     def _enforces(self, controller: str) -> bool:

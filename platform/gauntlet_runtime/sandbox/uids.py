@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 from gauntlet_runtime.sandbox.interface import SandboxError
@@ -56,6 +57,27 @@ def lease(folder: Path, *, run: str, first: int = FIRST_UID, count: int = UID_CO
             return UidLease(uid, descriptor)
         os.close(descriptor)
     raise SandboxError(f"no free uid among {first} to {first + count - 1}; reap the runs of dead workers")
+
+
+def forget_strays(folder: Path, *, has_record: Callable[[str], bool]) -> int:
+    """Free the uids of runs that died before they had a record, or whose end was late; return how many.
+
+    A live owner holds the lock, so whoever gets it is alone with what the dead one left.
+    """
+    freed = 0
+    for path in [path for path in folder.glob("*") if path.stat().st_size]:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            run = os.read(descriptor, 4096).decode()
+            if run and not has_record(run):
+                os.ftruncate(descriptor, 0)
+                freed += 1
+        except BlockingIOError:
+            continue  # leased to a live run
+        finally:
+            os.close(descriptor)
+    return freed
 
 
 def forget(folder: Path, *, uid: int, run: str) -> None:

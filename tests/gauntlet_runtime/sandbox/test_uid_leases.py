@@ -50,3 +50,13 @@ def test_a_dead_workers_uid_rests_until_its_run_was_reaped(tmp_path):
         uids.lease(tmp_path, run="mine", first=5000, count=1)
     uids.forget(tmp_path, uid=5000, run="of the other")
     assert uids.lease(tmp_path, run="mine", first=5000, count=1).uid == 5000
+
+
+def test_a_uid_whose_owner_died_before_it_had_a_record_is_freed_and_a_live_or_recorded_ones_is_not(tmp_path):
+    for uid, run in ((5000, "died early"), (5001, "has a record")):
+        (tmp_path / str(uid)).write_text(run)
+    live = uids.lease(tmp_path, run="live", first=5002, count=1)
+    assert uids.forget_strays(tmp_path, has_record=lambda run: run == "has a record") == 1
+    assert [(tmp_path / str(uid)).read_text() for uid in (5000, 5001, 5002)] == ["", "has a record", "live"]
+    live.release()
+    assert uids.forget_strays(tmp_path / "missing", has_record=lambda run: False) == 0

@@ -25,6 +25,7 @@ SCORING_PROGRAMS       scoring_programs/              folder of the built-in sco
 SANDBOX                best available                 bubblewrap or docker
 DOCKER_RUNTIME         the engine's own default       what Docker starts containers with, e.g. runsc (docs/security.md)
 GAUNTLET_IMAGES        var/images beside manage.py    where the sandbox images are installed
+GAUNTLET_IMAGE_CACHE_BYTES  21474836480               how much of participants' images a host keeps ready
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
 RETRY_SECONDS          30                             how long a host leaves a job to others that failed by its fault

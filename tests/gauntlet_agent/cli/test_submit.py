@@ -199,3 +199,55 @@ def test_a_large_bundle_is_not_held_in_memory(as_ada: Any, tmp_path: Path) -> No
     words = [sys.executable, "-c", code, "submit", str(path), "-c", "quickstart"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "http://there/s1\n"), done.stderr
+
+
+@pytest.fixture
+def takes_results(as_ada: Any) -> Any:
+    """The platform, with an open phase that takes results."""
+    as_ada.phases[0]["takes"] = "results"
+    return as_ada
+
+
+def test_results_are_sent_as_they_are_where_the_phase_takes_them(
+    gauntlet: Any, takes_results: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("predictions/said.txt", "1 2 3")
+    done = _submit(gauntlet, path)
+    assert (done.exit_code, done.stdout) == (0, f"{takes_results.url}/submissions/s1/\n")
+    assert "The phase Development takes results: they are scored as they are, nothing is run." in done.stderr
+    [upload] = takes_results.uploads
+    assert (upload["content"], upload["name"], upload["file_name"]) == (path.read_bytes(), None, "mine.zip")
+
+
+def test_a_folder_of_results_is_packed(gauntlet: Any, takes_results: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "said.txt").write_text("1 2 3")
+    assert _submit(gauntlet, tmp_path / "mine", "--name", "third").exit_code == 0
+    [upload] = takes_results.uploads
+    assert (upload["name"], upload["file_name"]) == ("third", "mine.zip")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("agent", "agent", "is an agent, and the phase Development takes results"),
+        ("mine.zip", "1 2 3", "is no zip archive"),
+        ("empty", None, "holds no file to submit"),
+    ],
+)
+def test_what_are_no_results_is_not_sent_to_such_a_phase(
+    gauntlet: Any, takes_results: Any, agent: Path, tmp_path: Path, name: str, content: str | None, said: str
+) -> None:
+    path = tmp_path / name
+    if name == "agent":
+        path = agent
+    elif content is None:
+        path.mkdir()
+    else:
+        path.write_text(content)
+    done = _submit(gauntlet, path)
+    assert done.exit_code != 0
+    assert said in " ".join(done.stderr.split())
+    assert takes_results.uploads == []

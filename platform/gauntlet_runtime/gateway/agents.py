@@ -20,6 +20,7 @@ class Agent:
     ended: int = 0
     asked: bool = False
     overdue: bool = False  # nothing is left for it, or it let an episode run out of time
+    had: str | None = None  # the episode that it was handed last
     trials: dict[str, int] = field(default_factory=dict)  # which trial of a scenario, by its key, it was given
     idle_since: float = 0.0
     told_idle: bool = False
@@ -34,5 +35,7 @@ class Agent:
         return 1 if self.isolation == "scenario" else slots
 
     def may_have(self, spec: EpisodeSpec) -> bool:
-        """No two trials of one scenario share a sandbox."""
-        return not self.done and self.trials.get(spec.key, spec.trial) == spec.trial
+        """No two trials of one scenario share a sandbox, and no two scenarios where each has a sandbox of its own."""
+        if self.done or (self.isolation == "scenario" and self.had not in (None, spec.episode)):
+            return False
+        return self.trials.get(spec.key, spec.trial) == spec.trial

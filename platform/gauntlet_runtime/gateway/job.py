@@ -90,6 +90,8 @@ class Job:
         self._wake()
         left = [episode for episode in self._open.values() if episode.generation == generation]
         await asyncio.gather(*(self.end(episode, Outcome.FAILED, failure=failure, message=message) for episode in left))
+        while agent in self._opening.values():  # what is being set up for it has to be back in the queue by then
+            await self._changed.wait()
         self._notify(AgentClosed(generation=generation, opened=agent.opened, asked=agent.asked))
 
     async def _watch_idleness(self) -> None:
@@ -193,7 +195,7 @@ class Job:
         try:
             await self._wait_for_turn(request, generation)
             while self._next_waiting(agent) is not None:
-                slot = await self._slots.take(lambda: self._changed)
+                slot = await self._slots.take(lambda: self._change(generation))
                 if slot is None:
                     return None
                 episode = await self._begin_or_give_up(slot, agent)
@@ -207,15 +209,23 @@ class Job:
 
     def _running(self, generation: int) -> Agent:
         agent = self._agents.get(generation)
-        if agent is None:
+        if agent is None or agent.told_idle:  # an episode that it opened now would be lost with it
             raise ApiError(410, "agent_ended", "This sandbox is over.")
         return agent
+
+    async def _change(self, generation: int) -> None:
+        """Wait until something is different, as long as this sandbox runs.
+
+        Raises:
+            ApiError: 410, it is over.
+        """
+        await self._changed.wait()
+        self._running(generation)
 
     async def _wait_for_turn(self, request: object, generation: int) -> None:
         """Until an agent has brought one episode to its end, a crash costs it no more than the one at hand."""
         while self._probing and (self._open or next(iter(self._opening)) is not request):
-            await self._changed.wait()
-            self._running(generation)
+            await self._change(generation)
 
     def _next_waiting(self, agent: Agent) -> Waiting | None:
         """The next episode that this sandbox may have."""
@@ -293,6 +303,7 @@ class Job:
         slot.episode = episode
         self._open[episode.id] = episode
         agent.opened += 1
+        agent.had = spec.episode
         agent.overdue = False
         self._notify(EpisodeOpened(episode=spec.episode, attempt=waiting.attempt))
         self._spawn(self._watch_time(episode))
@@ -387,27 +398,26 @@ class Job:
                 )
         episode.recorder.end(outcome, failure=failure, message=message, seconds=seconds, state=state)
         agent = self._agents.get(episode.generation)
+        answered = outcome is Outcome.ANSWERED
+        ended = EpisodeEnded(
+            episode=episode.spec.episode,
+            outcome=outcome,
+            failure=failure,
+            message=message,
+            seconds=seconds,
+            steps=episode.actions,
+            tool_calls=episode.tool_calls,
+            model_calls=episode.meter.calls,
+            tokens=episode.meter.tokens,
+            cost=episode.meter.cost,
+            folder=episode.recorder.folder,
+            generation=episode.generation,
+            lost=agent is None and not answered,
+        )
         if agent is not None:
             agent.ended += 1
-            self._probing = False
-        self._notify(
-            EpisodeEnded(
-                episode=episode.spec.episode,
-                outcome=outcome,
-                failure=failure,
-                message=message,
-                seconds=seconds,
-                steps=episode.actions,
-                tool_calls=episode.tool_calls,
-                model_calls=episode.meter.calls,
-                tokens=episode.meter.tokens,
-                cost=episode.meter.cost,
-                folder=episode.recorder.folder,
-                generation=episode.generation,
-                lost=agent is None,
-            )
-        )
-        answered = outcome is Outcome.ANSWERED
+        self._probing = self._probing and not ended.proves_agent
+        self._notify(ended)
         self._leave(episode, answered_episode() if answered else closed_episode(message))
 
     async def _final_state(self, episode: Episode, patience: float) -> tuple[Any | None, str | None]:

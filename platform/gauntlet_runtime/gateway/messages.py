@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec, Isolation
 from gauntlet_runtime.metering import ModelSpec, Refusal, Reservation, Settlement
-from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.failures import FailureCode, Owner
 from gauntlet_scoring.trajectory import Outcome
 
 MESSAGE_BYTES: Final = 64 << 10
@@ -130,7 +130,12 @@ class EpisodeEnded(_Message):
     cost: Decimal = Decimal(0)
     folder: Path | None = None
     generation: int | None = Field(default=None, description="the agent's sandbox that had it; None: it never began")
-    lost: bool = Field(default=False, description="its agent's sandbox ended under it")
+    lost: bool = Field(default=False, description="its agent's sandbox ended under it, before it was answered")
+
+    @property
+    def proves_agent(self) -> bool:
+        """It ended under an agent that works: no crash ended it, and nobody else's fault."""
+        return not self.lost and (self.failure is None or self.failure.owner is Owner.PARTICIPANT)
 
 
 class EnvironmentLost(_Message):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -80,13 +79,16 @@ class Slots:
             reason = str(error)
         await self._lost(slot, link, reason)
 
-    async def take(self, waiting: Callable[[], asyncio.Event]) -> Slot | None:
-        """A free place with a program, ready ones first; None where all are given up."""
+    async def take(self, change: Callable[[], Awaitable[None]]) -> Slot | None:
+        """A free place with a program, ready ones first; None where all are given up.
+
+        ``change`` waits for the next change; what it raises ends the waiting for a place.
+        """
         while not self.all_down:
             free = [slot for slot in self._slots if slot.link is not None and not slot.taken]
             if free:
                 slot = min(free, key=lambda slot: slot.link is None or not slot.link.served)
                 slot.taken = True
                 return slot
-            await waiting().wait()
+            await change()
         return None

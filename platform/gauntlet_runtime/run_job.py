@@ -37,7 +37,7 @@ from gauntlet_runtime.packages import PackagesRefused
 from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
-from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.failures import FailureCode, Owner
 from gauntlet_scoring.trajectory import Outcome
 
 PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
@@ -46,8 +46,6 @@ CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered mea
 IDLE_SECONDS: Final = 60.0  # an agent without an open episode, while some are left, is stopped after this (or longer)
 GRACE_SECONDS: Final = 10.0  # the same, after it let an episode run out of time
 LEAVE_SECONDS: Final = 2.0  # how long an agent may tidy up after its last episode
-#: Ends of an episode after which nobody knows yet whether the agent works.
-_SAYS_NOTHING: Final = (FailureCode.ENVIRONMENT_ERROR, FailureCode.INFRASTRUCTURE)
 _POLL_SECONDS: Final = 0.1  # how soon a cancelled job notices
 _BARREN_STARTS: Final = 2  # starts in a row that open no episode; then the agent is given up
 
@@ -321,12 +319,13 @@ class RunJob:
         if ended.lost:
             self._crashed.add(ended.episode)
         self._tell_end(ended.episode)
-        if self._probing and not ended.lost and ended.failure not in _SAYS_NOTHING:
+        if self._probing and ended.proves_agent:
             self._probing = False
             self._on_event(JobEvent.AGENT_PROVEN, {})
         if self._alone and ended.generation is not None:
             self._served.add(ended.generation)
-            self._start_agents()
+            if not ended.lost:  # else its end tells first whether another start is worth it
+                self._start_agents()
 
     def _tell_end(self, episode: str) -> None:
         result = self._results[episode]
@@ -370,16 +369,22 @@ class RunJob:
         self._barren = 0 if closed.opened else self._barren + 1
         if self._barren < _BARREN_STARTS:
             self._start_agents()
-        else:
+        elif not self._working():  # one that is at work may show that the agent works
             self._give_up(why)
 
     def _probe_failed(self, closed: AgentClosed, failure: Failure, unopened: Failure) -> bool:
         """Whether the agent opened no episode, or has lost the first two, or all there are, to crashes."""
-        if not closed.opened and not self._results:
+        telling = self._telling()
+        if not closed.opened and not telling and self._left():
             self._failure = unopened
-        elif self._crashed.issuperset(self._results) and (len(self._results) > 1 or not self._left()):
+        elif telling and self._crashed.issuperset(telling) and (len(telling) > 1 or not self._left()):
             self._failure = failure
         return self._failure is not None
+
+    def _telling(self) -> set[str]:
+        """The episodes that say something of the agent: those that the environment or the platform ended do not."""
+        ended = self._results.items()
+        return {name for name, one in ended if one.failure is None or one.failure.owner is Owner.PARTICIPANT}
 
     def _unopened(self, closed: AgentClosed, agent: AgentSandbox, failure: Failure) -> Failure:
         """Why an agent had no episode: in words of its own where it never asked for one."""
@@ -398,7 +403,7 @@ class RunJob:
             )
             self._crashed.add(episode.episode)
             self._tell_end(episode.episode)
-        if self._probing and self._crashed.issuperset(self._results):
+        if self._probing and self._crashed.issuperset(self._telling()):
             self._failure = failure
 
     # End

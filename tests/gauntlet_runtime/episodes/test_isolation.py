@@ -118,3 +118,38 @@ while (e := next_episode()):
     )
     assert [e.failure for e in outcome.episodes] == [None, None]
     assert starts(outcome) == 2
+
+
+def test_sandboxes_for_which_none_was_left_do_not_end_one_that_is_at_work(room):
+    """Three were started for three scenarios, of which the environment could not set up two."""
+    spec = room.spec(
+        """
+import pathlib, time
+if e := next_episode():
+    while not pathlib.Path("broken").exists(): time.sleep(0.01)
+    time.sleep(3)  # until the others have left
+    answer(e)
+""",
+        keys=["A", "cannot-reset", "cannot-reset"],
+        isolation="scenario",
+        max_parallel_episodes=3,
+    )
+    ended = []
+
+    def tell(event, detail):
+        if event is JobEvent.EPISODE_ENDED:
+            ended.append(detail["episode"])
+        if len(ended) == 2:
+            (room.files.folder(spec.agent.bundle) / "broken").touch()
+
+    room.on_event = tell
+    outcome = room.run(spec)
+    broken = FailureCode.ENVIRONMENT_ERROR
+    assert [e.failure for e in outcome.episodes] == [None, broken, broken]
+    assert sorted(ended) == ["e0", "e1", "e2"]
+
+
+def test_a_second_crash_of_the_probe_is_followed_by_no_third_start(room):
+    outcome = room.agent("next_episode()\nraise SystemExit(3)", keys=["A", "B", "C"], isolation="scenario", probe=True)
+    assert outcome.result.failure.code is FailureCode.AGENT_ERROR
+    assert starts(outcome) == 2

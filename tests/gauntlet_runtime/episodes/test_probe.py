@@ -115,7 +115,11 @@ def test_an_evaluation_of_one_episode_that_crashes_fails(room):
 
 def test_an_episode_that_failed_without_a_crash_does_not_fail_the_evaluation(room):
     outcome = room.agent(
-        "e = next_episode()\nfor _ in range(25): raw('POST', f\"/episodes/{e['id']}/mcp\", b'{')\nnext_episode()",
+        """
+e = next_episode()
+for _ in range(25): raw("POST", f"/episodes/{e['id']}/mcp", b"{")
+while ask("POST", "/episodes", {})[0] == 429: pass  # until the first is closed
+""",
         keys=["A", "B"],
         probe=True,
     )
@@ -160,3 +164,17 @@ def test_a_crash_and_then_no_start_that_opens_an_episode_fail_the_evaluation(roo
         "The agent ended with exit code 4 before it asked for an episode. Its output is in the log."
     )
     assert [e.failure for e in outcome.episodes] == [FailureCode.AGENT_ERROR] * 2
+
+
+def test_an_episode_that_the_environment_broke_stands_in_no_way_of_two_crashes(room):
+    outcome = room.agent("next_episode()\nraise SystemExit(3)", keys=["cannot-reset", "A", "B", "C"], probe=True)
+    assert outcome.result.failure.code is FailureCode.AGENT_ERROR
+    ends = [(e.episode, e.failure) for e in outcome.episodes]
+    crash = FailureCode.AGENT_ERROR
+    assert ends == [("e0", FailureCode.ENVIRONMENT_ERROR), ("e1", crash), ("e2", crash)]
+
+
+def test_an_agent_for_which_the_environment_leaves_nothing_is_not_to_blame(room):
+    outcome = room.agent("next_episode()", keys=["cannot-reset", "cannot-reset"], probe=True)
+    assert outcome.result.failure is None
+    assert [e.failure for e in outcome.episodes] == [FailureCode.ENVIRONMENT_ERROR] * 2

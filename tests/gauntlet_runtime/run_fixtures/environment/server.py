@@ -35,7 +35,7 @@ def reserved(name, arguments):
         if arguments["scenario"] == "dies-in-reset":
             os._exit(3)
         if arguments["scenario"] == "slow-reset":
-            time.sleep(30)
+            time.sleep(3)
         if "more-tools" in (arguments["scenario"], STATE["scenario"]):
             TOOLS[:] = [name for name in TOOLS if name != "only_here"]
             TOOLS.extend(["only_here"] if arguments["scenario"] == "more-tools" else [])

@@ -77,6 +77,21 @@ answer(b)
     assert [e.model_calls for e in outcome.episodes] == [1, 2]
 
 
+def test_a_sandbox_of_its_own_calls_for_its_own_episode_only(models):
+    outcome = models.agent(
+        """
+e = next_episode()
+say(chat("mine")[0], chat("another's", episode={"id": "e1" if e["id"] == "e0" else "e0"})[0])
+answer(e)
+""",
+        keys=["A", "B"],
+        isolation="scenario",
+    )
+    first, not_yet, second, over = outcome.said
+    assert (first, not_yet, second, over) == (200, 404, 200, 409)
+    assert [e.model_calls for e in outcome.episodes] == [1, 1]
+
+
 def test_only_what_is_offered_can_be_reached(models):
     outcome = models.agent(
         """

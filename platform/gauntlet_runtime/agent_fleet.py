@@ -82,8 +82,10 @@ class AgentFleet:
         del self._running[agent.generation]
         if not self._running:
             self.seconds += time.monotonic() - self._since
-        self._log = f"{self._log}===== start {agent.generation} of the agent =====\n{agent.log()}"[-LOG_BYTES:]
-        agent.close()
+        try:
+            self._log = f"{self._log}===== start {agent.generation} of the agent =====\n{agent.log()}"[-LOG_BYTES:]
+        finally:
+            agent.close()
 
     def close(self) -> None:
         """End and remove them all."""

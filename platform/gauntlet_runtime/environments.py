@@ -100,11 +100,10 @@ class Environments:
         Raises:
             SandboxError
         """
-        run = self._runs.pop(slot)
-        run.kill()
-        verdict = run.wait(timeout=10.0)
-        self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
-        run.close()
+        with self._runs.pop(slot) as run:  # which closes it also where its sandbox is gone and `wait` says so
+            run.kill()
+            verdict = run.wait(timeout=10.0)
+            self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
         self._failed_starts = 0 if served else self._failed_starts + 1
         if self._failed_starts < _STARTS:
             self.start(slot)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
-from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
+from gauntlet_runtime.environments import Environments
+from gauntlet_runtime.gateway.messages import Ready, send_message
+from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool, GatewayProcess
 from gauntlet_runtime.jobs import AgentSpec, JobEvent, LeaseLost
-from gauntlet_runtime.sandbox.interface import ImageUnavailable, SandboxError
+from gauntlet_runtime.sandbox import this_process
+from gauntlet_runtime.sandbox.interface import ImageUnavailable, SandboxError, SandboxGone
 from gauntlet_scoring.failures import FailureCode
 
 HANGS = "import time\ne = next_episode()\ntool(e, 'sites')\ntime.sleep(1000)"
@@ -148,3 +154,33 @@ answer(next_episode())
     assert files == ["/app/program", "/app/program/agent.py", "/app/program/door.py"]
     assert (folder, door) == ("/app/program", ["gateway.sock"])
     assert refused in ("OSError", "PermissionError")
+
+
+def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room):
+    """Where the gateway's word on it is heard before that of the sandbox's own supervisor."""
+    spec = room.spec("pass").environment
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    send_message(theirs, Ready(pid=os.getpid()))
+    gateway = GatewayProcess(ours)
+    gone = threading.Event()
+    environments = Environments(
+        spec,
+        sandbox=room.sandbox,
+        program=room.files.folder(spec.program),
+        data=None,
+        owner=this_process(),
+        label="test",
+        gateway=gateway,
+        fail=lambda error: gone.set(),
+    )
+    before = set(psutil.Process().children())
+    environments.start(0)
+    for process in set(psutil.Process().children()) - before:
+        process.kill()
+    assert gone.wait(60)
+    with pytest.raises(SandboxGone):
+        environments.lost(0, served=True)
+    environments.close()
+    gateway.release()
+    theirs.close()
+    assert sandboxes_left(room) == []

@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 app = Celery("gauntlet")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.conf.imports = ["gauntlet.upkeep"]  # only workers and the beat import it
+app.conf.imports = ["gauntlet.upkeep", "gauntlet.evaluation.child"]  # only workers and the beat import them
 
 WORK_TASK = "gauntlet.work"
 SWEEP_TASK = "gauntlet.sweep"

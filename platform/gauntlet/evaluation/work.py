@@ -6,7 +6,8 @@ import functools
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 import structlog
 from django.conf import settings
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from gauntlet_runtime.worker import Worker
 
 log = structlog.get_logger(__name__)
+
+_CHECKING_SECONDS: Final = 5.0  # after which those who wait for a worker have their turn
 
 _made: list[Worker] = []  # none or one: before and after this process's first ring
 _unusable = ""  # why this host cannot run anything
@@ -77,17 +80,26 @@ def _end_at_once() -> None:
 def work_until_empty(queues: tuple[str, ...] = ("default",)) -> None:
     """Check uploads and run jobs until none is left, or this worker is to end.
 
-    Before each job the uploads, also those whose checker died: a check is short, and a submission that is not checked
-    has no place in the queue.
+    Before each job the uploads, also those whose checker died: most checks are short, and a submission that is not
+    checked has no place in the queue. After some seconds of checks a job is done all the same.
     """
     mine = _usable_worker(queues)
     while stop_by() is None:
         reclaim_stuck_checks()
-        while stop_by() is None and not mine.health.is_short_of_disk():
-            if not check_next(sandbox=sandbox(), on_accept=start_evaluations):
-                break
-        if not mine.work_once():
+        checked_all = _check_uploads(mine)
+        if not mine.work_once() and checked_all:
             return
+
+
+def _check_uploads(mine: Worker) -> bool:
+    """Check what was uploaded, for some seconds; whether none is left that this worker may check."""
+    enough = time.monotonic() + _CHECKING_SECONDS
+    while stop_by() is None and not mine.health.is_short_of_disk():
+        if not check_next(sandbox=sandbox(), on_accept=start_evaluations):
+            break
+        if time.monotonic() > enough:
+            return False
+    return True
 
 
 def _usable_worker(queues: tuple[str, ...]) -> Worker:

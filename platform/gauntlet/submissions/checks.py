@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 from django.utils import timezone
 
 from gauntlet.celery import ring
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -> bool:
-    """Check the oldest received submission; False where there is none.
+    """Check the received submission whose turn it is; False where there is none.
 
     ``on_accept`` is called in the transaction that accepts it. A fault of the platform puts it back; after
     ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back.
@@ -118,14 +118,19 @@ def put_back(submission: Submission, *, reason: str) -> bool:
 
 @contextmanager
 def _claimed() -> Iterator[Submission | None]:
-    """The oldest received submission, moved to checking, with the session's lock on it while the context lasts."""
+    """A received submission, moved to checking, with the session's lock on it while the context lasts.
+
+    Participants take turns: first whose last check was begun the longest ago, and the oldest of theirs.
+    """
     with transaction.atomic():
         now = timezone.now()
         rested = Q(check_started_at__isnull=True) | Q(check_started_at__lt=now - _RETRY_AFTER)
+        begun = Submission.objects.filter(participant=OuterRef("participant"), check_started_at__isnull=False)
+        last_turn = Subquery(begun.order_by("-check_started_at").values("check_started_at")[:1])
         submission = (
             Submission.objects.select_for_update(skip_locked=True, of=("self",))
             .filter(rested, state=SubmissionState.RECEIVED)
-            .order_by("created_at")
+            .order_by(last_turn.asc(nulls_first=True), "created_at")
             .first()
         )
         if submission is not None and not _try_lock(submission, "pg_try_advisory_lock"):

@@ -104,6 +104,11 @@ class Submission(models.Model):
                 condition=Q(state__in=["received", "checking"]),
                 name="submission_unchecked",
             ),
+            models.Index(
+                fields=["participant", "-check_started_at"],
+                condition=Q(check_started_at__isnull=False),
+                name="submission_last_check",
+            ),
         ]
         constraints: ClassVar = [
             models.CheckConstraint(condition=Q(state__in=SubmissionState.values), name="submission_state"),

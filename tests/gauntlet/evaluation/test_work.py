@@ -39,3 +39,25 @@ def test_uploads_are_checked_between_two_jobs_also_those_whose_checker_died(
     assert done == ["check", "job"] * 3
     left.refresh_from_db()
     assert left.state == "received"
+
+
+def test_jobs_are_done_while_long_checks_still_wait(db: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    done: list[str] = []
+
+    class Jobs:
+        health = Health(tmp_path)
+
+        def work_once(self) -> bool:
+            done.append("job")
+            return done.count("job") < 2
+
+    def check(**_: object) -> bool:
+        done.append("check")
+        return done.count("check") < 5
+
+    monkeypatch.setattr(work, "worker", lambda queues: Jobs())
+    monkeypatch.setattr(work, "sandbox", lambda: None)
+    monkeypatch.setattr(work, "check_next", check)
+    monkeypatch.setattr(work, "_CHECKING_SECONDS", -1.0)  # every check is a long one
+    work.work_until_empty()
+    assert done == ["check", "job"] * 5  # also when there was no job to do: checks were left

@@ -171,6 +171,18 @@ def test_the_oldest_is_checked_first(make_phase: Any, make_participant: Any, sen
     assert check() == [second]
 
 
+def test_participants_take_turns_with_their_checks(
+    make_phase: Any, make_participant: Any, send: Any, check: Any
+) -> None:
+    phase = make_phase(max_submissions_per_day=None)
+    busy, single = make_participant(phase), make_participant(phase)
+    many = [send(phase, busy) for _ in range(5)]
+    assert check() == [many[0]]
+    late = send(phase, single)
+    assert check() == [late]
+    assert check() == [many[1]]
+
+
 def test_a_failure_of_the_platform_puts_it_back_and_the_third_gives_it_back(received: Any, check: Any) -> None:
     def fail(submission: Submission) -> None:
         raise RuntimeError("the queue is down")

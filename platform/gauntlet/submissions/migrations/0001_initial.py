@@ -195,6 +195,11 @@ class Migration(migrations.Migration):
                         fields=["created_at"],
                         name="submission_unchecked",
                     ),
+                    models.Index(
+                        condition=models.Q(("check_started_at__isnull", False)),
+                        fields=["participant", "-check_started_at"],
+                        name="submission_last_check",
+                    ),
                 ],
                 "constraints": [
                     models.CheckConstraint(

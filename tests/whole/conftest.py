@@ -280,6 +280,13 @@ def module_platform(
         yield made.start(concurrency=2)
 
 
+@pytest.fixture(scope="module")
+def emptied(installation: Installation, in_database: None) -> Iterator[None]:
+    """For modules that start no platform: removes all rows afterwards."""
+    yield
+    _empty(installation)
+
+
 def _platform(installation: Installation, folder: Path) -> Iterator[Platform]:
     with platform_processes(folder / "logs", environment=installation.environment) as processes:
         made = Platform(installation=installation, processes=processes)

@@ -83,6 +83,27 @@ def test_a_killed_gateway_is_the_platforms_fault_and_the_job_is_done_again(
     wait_until(lambda: not remains.found())
 
 
+def test_a_killed_environment_is_replaced_and_its_episode_begins_again(
+    platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
+):
+    platform.start()
+    submission = platform.person("ada").submit(competition, 0, slow_agent)
+    job = platform.wait_for_job(submission, done=1)
+    kill_now(environment_of(job).pid)
+
+    assert_finished_once(submission)
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("done", 1)
+    wait_until(lambda: not remains.found())
+
+
+def environment_of(job):
+    """The organizer's program that serves a job's episodes, as this host sees it."""
+    worker = psutil.Process(int(job.worker.rpartition(":")[2]))
+    below = [one for one in worker.children(recursive=True) if one.cmdline()[-1:] == ["server.py"]]
+    return below[-1]
+
+
 def gateway_of(job):
     """The process that serves a job's agent: forked from the worker's warm one."""
     worker = psutil.Process(int(job.worker.rpartition(":")[2]))

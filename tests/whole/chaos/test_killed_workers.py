@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 pytestmark = pytest.mark.chaos
@@ -65,6 +67,38 @@ def test_a_worker_that_lost_only_its_child_goes_on(
     assert_finished_once(submission)
     assert job.evaluation.jobs.get(pk=job.pk).attempt == 2
     wait_until(lambda: not remains.found())
+
+
+def test_a_worker_that_is_told_to_end_hands_its_job_back_and_another_goes_on(
+    platform, competition, slow_agent, assert_finished_once, remains, wait_until
+):
+    """It neither empties the queue first nor finishes a long job; and the attempt is not used."""
+    from gauntlet.evaluation.models import Worker
+
+    platform.start()
+    submission = platform.person("ada").submit(competition, 0, slow_agent)
+    job = platform.wait_for_job(submission, done=1)
+    process = platform.processes.running.pop("worker0")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+    assert platform.evaluation(submission).state == "running"
+    assert remains.found() == []
+    assert Worker.objects.get(name=job.worker).state == "stopped"
+
+    platform.processes.start_worker("worker1", concurrency=1)
+    assert_finished_once(submission)
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("done", 1)
+
+
+def test_children_end_with_a_main_process_that_was_killed(platform, wait_until, kill_now):
+    platform.start()
+    session = platform.processes.running["worker0"].pid
+    wait_until(lambda: len(platform.members(session)) > 1)
+    process = platform.processes.running.pop("worker0")
+    kill_now(process.pid)
+    process.wait()
+    wait_until(lambda: not platform.members(session))
 
 
 def test_a_check_that_was_killed_is_done_again(platform, competition, workshop, wait_until):

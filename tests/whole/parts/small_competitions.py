@@ -46,7 +46,7 @@ TASK = """\
     scenarios: scenarios-{index}.jsonl
     reference_data: reference-{index}
     scoring_programs: [{programs}]
-    limits: {{episode_seconds: 60}}
+    limits: {{episode_seconds: 60}}{scorer}
 """
 PHASE = """\
   - index: {index}
@@ -67,6 +67,7 @@ class SmallTask:
     public: bool = True
     truth: Callable[[str], dict[str, Any]] = lambda key: {}
     programs: str = "rubric"
+    scorer_image: str = ""
 
 
 def write_competition(
@@ -80,7 +81,9 @@ def write_competition(
         _write_task(folder, index, task)
     manifest = MANIFEST.format(
         title=title,
-        tasks="".join(TASK.format(index=index, programs=task.programs) for index, task in enumerate(tasks)),
+        tasks="".join(
+            TASK.format(index=index, programs=task.programs, scorer=_scorer(task)) for index, task in enumerate(tasks)
+        ),
         phases="".join(
             PHASE.format(index=index, task=task, visibility=visibility)
             for index, (task, visibility) in enumerate(phases)
@@ -88,6 +91,10 @@ def write_competition(
     )
     (folder / "competition.yaml").write_text(manifest)
     return folder
+
+
+def _scorer(task: SmallTask) -> str:
+    return f"\n    scorer_image: {task.scorer_image}" if task.scorer_image else ""
 
 
 def value_of(key: str) -> int:

@@ -78,8 +78,9 @@ def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dic
 
     A column with ``over`` combines all scenarios and trials of all tasks; one whose scores are aggregates only (a
     Codabench program's) combines the tasks. A computed column combines other columns by their index. ``std`` is the
-    sample standard deviation of the trials' means, and ``pass^k`` the mean over scenarios of C(c, k) / C(n, k), with c
-    of n verified trials passed; a scenario with fewer than k verified ones is left out, for it tells neither way.
+    sample standard deviation of the trials' means, over the scenarios of which all trials were verified. ``pass^k`` is
+    the mean over scenarios of C(c, k) / C(n, k), with c of n verified trials passed; a scenario with fewer than k
+    verified ones is left out, for it tells neither way.
     """
     values = {
         column.key: value
@@ -141,14 +142,19 @@ def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
 
 
 def _spread(rows: Sequence[TrialScore]) -> Value | None:
-    """How much the trials differ; None where there are no two."""
-    trials: dict[int, list[float]] = {}
+    """How much the trials differ; None where there are no two.
+
+    On the scenarios of which all were verified: means over different scenarios differ because these do.
+    """
+    scenarios: dict[str, dict[int, float]] = {}
     for row in rows:
-        trials.setdefault(row.trial, []).append(row.value)
-    if len(trials) < 2:
+        scenarios.setdefault(row.scenario, {})[row.trial] = row.value
+    trials = sorted({row.trial for row in rows})
+    whole = [values for values in scenarios.values() if len(values) == len(trials)]
+    if len(trials) < 2 or not whole:
         return None
     try:
-        value = standard_deviation([mean(values) for values in trials.values()])
+        value = standard_deviation([mean([values[trial] for values in whole]) for trial in trials])
     except OverflowError:
         return None
     return Value(value=value) if math.isfinite(value) else None

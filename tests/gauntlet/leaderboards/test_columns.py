@@ -118,6 +118,13 @@ def test_the_spread_is_that_of_the_trials_means() -> None:
     assert column_values([column(over="std")], [scenarios(1.0, 0.0)]) == {}
 
 
+def test_the_spread_compares_trials_on_the_same_scenarios() -> None:
+    """Each scenario came out the same in every trial that was verified: then the trials do not differ."""
+    scores = trials((1.0, 1.0, 1.0), (0.0, None, 0.0), (0.5, 0.5, 0.5))
+    assert column_values([column(over="std")], [scores]) == {"c": Value(value=0.0)}
+    assert column_values([column(over="std")], [trials((1.0, None), (None, 0.0))]) == {}
+
+
 @pytest.mark.parametrize("over", ["std", "pass^1"])
 def test_what_needs_trials_is_empty_where_there_are_aggregates_only(over: str) -> None:
     assert column_values([column(over=over, pass_at=1.0)], [TaskScores(aggregates={"rubric.score": 0.5})]) == {}

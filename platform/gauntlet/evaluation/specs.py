@@ -37,18 +37,23 @@ def _run_spec(job: Job) -> RunSpec:
     episodes = list(job.episodes.select_related("scenario").order_by("position"))
     limits = _episode_limits(task)
     alone = phase.isolation == "scenario"
-    waves = 1 if alone else -(-len(episodes) // phase.max_parallel_episodes)
+    most = 1 if alone else len(episodes)  # an agent need not work on several at once where it may
     return RunSpec(
         agent=_agent(evaluation),
         environment=_environment(task),
         episodes=[_episode(episode) for episode in episodes],
         episode_limits=limits,
-        agent_limits=_sandbox_limits(task, seconds=waves * limits.episode_seconds + _START_SECONDS),
+        agent_limits=_sandbox_limits(task, seconds=most * limits.episode_seconds + _START_SECONDS),
         max_parallel_episodes=phase.max_parallel_episodes,
         isolation="scenario" if alone else "submission",
-        probe=job.index == 0,
+        probe=job.index == 0 and not _is_proven(evaluation),
         llm=model_spec(phase.llm) if phase.llm else None,
     )
+
+
+def _is_proven(evaluation: Evaluation) -> bool:
+    """The first job was lost after it had told that the agent works: further ones are made only then."""
+    return evaluation.jobs.filter(kind=JobKind.RUN, index__gt=0).exists()
 
 
 def _agent(evaluation: Evaluation) -> AgentSpec:

@@ -80,6 +80,7 @@ def test_a_first_slice_that_is_run_again_queues_no_episode_twice(
     Job.objects.filter(state="ready").update(available_at=Now())
     again = worker.must_claim()
     assert slices([again]) == slices([first])
+    assert not again.spec.probe  # it has proven itself: what it loses now is episodes
     worker.source.report(again, JobEvent.AGENT_PROVEN, {})
     assert worker.claim() is None
     assert second.spec.episodes

@@ -58,7 +58,7 @@ def test_trials_reach_the_board_and_the_page_with_their_verdicts(
     assert evaluation.state == "finished"
     board = dict(ColumnValue.objects.filter(submission=evaluation.submission).values_list("column__key", "value"))
     assert board["both"] == 0.5  # of the two scenarios of which both trials were verified, one passed twice
-    assert board["spread"] == pytest.approx(abs(1.0 - 2.5 / 3) / 2**0.5)
+    assert board["spread"] == pytest.approx((1.0 - 0.75) / 2**0.5)  # of the same two
 
     client = Client()
     client.force_login(evaluation.submission.participant)
@@ -87,3 +87,12 @@ def test_a_sandbox_for_each_scenario_has_the_time_of_one_episode(
     alone = worker.must_claim().spec
     seconds = together.episode_limits.episode_seconds
     assert together.agent_limits.seconds - alone.agent_limits.seconds == 2 * seconds
+
+
+def test_an_agent_that_works_on_one_episode_at_a_time_has_time_for_all_where_it_may_work_on_several(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], worker: Any
+) -> None:
+    start(make_phase(scenarios=4, max_parallel_episodes=2))
+    spec = worker.must_claim().spec
+    assert spec.max_parallel_episodes == 2
+    assert spec.agent_limits.seconds >= 4 * spec.episode_limits.episode_seconds

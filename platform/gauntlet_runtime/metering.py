@@ -78,6 +78,7 @@ class ModelAccess(_Message):
     url: str  # up to and with the version, such as https://api.example.org/v1
     key: SecretStr = SecretStr("")
     limit_field: str = "max_tokens"  # what the provider calls the limit of an answer, for requests that have none
+    public_only: bool = False  # its address must be a public one: it was set by somebody who runs no host of ours
 
 
 class Reservation(_Message):

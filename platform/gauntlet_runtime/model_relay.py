@@ -44,7 +44,8 @@ def no_provider(spec: ModelSpec) -> Failure:
 
 def models_offered(access: ModelAccess) -> ModelsOffered:
     """The one message that holds a provider's key; it goes to the gateway and nowhere else."""
-    return ModelsOffered(url=access.url, key=access.key.get_secret_value(), limit_field=access.limit_field)
+    key = access.key.get_secret_value()
+    return ModelsOffered(url=access.url, key=key, limit_field=access.limit_field, public_only=access.public_only)
 
 
 class ModelRelay:

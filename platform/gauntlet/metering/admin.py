@@ -47,6 +47,7 @@ class ProviderForm(ProviderFormBase):
         key = self.cleaned_data["key"]
         if key or not self.instance.sealed_key:
             self.instance.sealed_key = seal(SecretStr(key))
+        self.instance.trusted = True  # whoever reaches this page is an operator
         provider: ModelProvider = super().save(commit)
         return provider
 

@@ -9,13 +9,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
 
-def checked_url(url: str) -> str:
+def checked_url(url: str, *, https: bool = False) -> str:
     """The address of a provider without a slash at its end.
 
     Raises:
         ValueError: it is no http or https address, or it holds a user, a query or a fragment.
     """
     parts = urlsplit(url)
+    if https and parts.scheme != "https":
+        raise ValueError("must begin with https://")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must begin with https:// or http:// and name a host, such as https://api.example.org/v1")
     if parts.username or parts.query or parts.fragment:

@@ -28,6 +28,9 @@ class ModelProvider(models.Model):
     limit_field = models.CharField(
         max_length=40, default="max_tokens", help_text="what it calls the limit of an answer's tokens"
     )
+    trusted = models.BooleanField(
+        default=False, help_text="set by an operator: any address will do; an organizer's must be public, and https"
+    )
     set_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -25,11 +25,24 @@ def model_access(competition: Competition, provider: str) -> ModelAccess | None:
     """
     own = ModelProvider.objects.filter(competition=competition, name=provider).first()
     if own is not None:
-        return ModelAccess(url=own.url, key=unseal(own.sealed_key), limit_field=own.limit_field)
+        return ModelAccess(
+            url=own.url, key=unseal(own.sealed_key), limit_field=own.limit_field, public_only=not own.trusted
+        )
     operators = settings.MODEL_PROVIDERS.get(provider)
     if operators is None or (operators.competitions is not None and competition.slug not in operators.competitions):
         return None
     return ModelAccess(url=operators.url, key=operators.key, limit_field=operators.limit_field)
+
+
+def providers_of(competition: Competition) -> list[ModelProvider]:
+    """The providers that were set for a competition, by name; a page shows everything of them but the key."""
+    return list(ModelProvider.objects.filter(competition=competition).defer("sealed_key").order_by("name"))
+
+
+def wanted_providers(competition: Competition) -> list[str]:
+    """The providers that a competition's phases name and that can be used by nobody yet."""
+    named = {phase.llm["provider"] for phase in competition.phases.all() if phase.llm}
+    return sorted(name for name in named if model_access(competition, name) is None)
 
 
 def model_price(provider: str, model: str) -> Price | None:

@@ -43,16 +43,25 @@ def set_provider(
     url: str,
     key: SecretStr,
     limit_field: str = "max_tokens",
+    trusted: bool,
     actor: User | None = None,
 ) -> ModelProvider:
     """Set or replace a competition's provider; the key is sealed and never given out again.
 
-    Emits provider.set.
+    A key belongs to its address: whoever names another address has to bring the key anew. Emits provider.set.
+
+    Args:
+        trusted: an operator says so; an organizer's provider is called at public addresses only, over https
 
     Raises:
-        ValueError: the address is none.
+        ValueError: the address is none, or not one that may be named.
     """
-    fields = {"url": checked_url(url), "sealed_key": seal(key), "limit_field": limit_field}
+    fields = {
+        "url": checked_url(url, https=not trusted),
+        "sealed_key": seal(key),
+        "limit_field": limit_field,
+        "trusted": trusted,
+    }
     provider, _ = ModelProvider.objects.update_or_create(competition=competition, name=name, defaults=fields)
     record_event(provider, "provider.set", actor=actor, data={"competition": competition.slug, "name": name})
     return provider

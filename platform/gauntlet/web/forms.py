@@ -8,6 +8,7 @@ from django import forms
 
 from gauntlet.accounts.models import TokenScope
 from gauntlet.competitions.models import Phase
+from gauntlet.metering.configuration import checked_url
 
 
 class SubmitForm(forms.Form):
@@ -60,3 +61,26 @@ class TokenForm(forms.Form):
         choices=[(30, "after 30 days"), (90, "after 90 days"), (365, "after a year"), (0, "never")],
         initial=90,
     )
+
+
+class ModelProviderForm(forms.Form):
+    """Where a competition's language models are. The key is never given back, also not to whoever sent it."""
+
+    name = forms.SlugField(label="Name", max_length=64)
+    url = forms.CharField(label="Address", max_length=500)
+    key = forms.CharField(
+        label="Key",
+        max_length=1000,
+        widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "off"}),
+    )
+    limit_field = forms.ChoiceField(
+        label="Limit of an answer",
+        choices=[("max_tokens", "max_tokens"), ("max_completion_tokens", "max_completion_tokens")],
+    )
+
+    def clean_url(self) -> str:
+        """An https address without a user, a query or a fragment."""
+        try:
+            return checked_url(self.cleaned_data["url"], https=True)
+        except ValueError as error:
+            raise forms.ValidationError(f"The address {error}.") from error

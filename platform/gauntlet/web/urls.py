@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gauntlet.web.views import accounts, competitions, episodes, home, organizer, submissions, submit
+from gauntlet.web.views import accounts, competitions, episodes, home, model_providers, organizer, submissions, submit
 
 _ONE = "competitions/<slug:slug>/"
 
@@ -36,5 +36,11 @@ urlpatterns = [
     path(f"{_ONE}submissions/", submissions.of_competition, name="competition-submissions"),
     path(f"{_ONE}organizer/", organizer.submissions, name="organizer"),
     path(f"{_ONE}organizer/participants/", organizer.participants, name="organizer-participants"),
+    path(f"{_ONE}organizer/models/", model_providers.model_providers, name="organizer-models"),
+    path(
+        f"{_ONE}organizer/models/<slug:name>/remove",
+        model_providers.remove_model_provider,
+        name="organizer-models-remove",
+    ),
     path(f"{_ONE}organizer/publish", organizer.publish_competition, name="organizer-publish"),
 ]

@@ -57,6 +57,7 @@ class ModelsOffered(_Message):
     url: str
     key: str = Field(repr=False)
     limit_field: str
+    public_only: bool
 
 
 class ModelReply(_Message):

@@ -149,7 +149,12 @@ class GatewayServer:
         offered = COMMANDS.validate_json(body) if body else None
         if not isinstance(offered, ModelsOffered) or setup.models is None or self._job is None:
             raise RuntimeError("the command after the job must offer its models")
-        access = ModelAccess(url=offered.url, key=SecretStr(offered.key), limit_field=offered.limit_field)
+        access = ModelAccess(
+            url=offered.url,
+            key=SecretStr(offered.key),
+            limit_field=offered.limit_field,
+            public_only=offered.public_only,
+        )
         self._bank = ModelBank(self.notify, setup.folder)
         upstream = Upstream(access, setup.models.patience)
         return ModelDoor(setup.models, self._job, actions, self._bank, upstream, limit_field=access.limit_field)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpx
 import pydantic_core
 
+from gauntlet_runtime.gateway.public_addresses import NotPublic, PublicTransport
 from gauntlet_runtime.metering import ModelAccess, ModelPatience
 
 ANSWER_BYTES: Final = 16 << 20
@@ -73,11 +74,14 @@ class Upstream:
         if self._key:
             headers["authorization"] = f"Bearer {self._key}"
         self._url = access.url.rstrip("/")
+        limits = httpx.Limits(max_connections=None)
+        transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
+        if access.public_only:
+            transport = PublicTransport(limits=limits)
         self._client = httpx.AsyncClient(
             headers=headers,
             timeout=httpx.Timeout(patience.call_seconds, connect=min(CONNECT_SECONDS, patience.call_seconds)),
-            limits=httpx.Limits(max_connections=None),
-            trust_env=False,
+            transport=transport,
         )
 
     async def close(self) -> None:
@@ -103,6 +107,8 @@ class Upstream:
                 reason, after = f"it gave no answer within {self._patience.call_seconds:g} seconds", None
             except httpx.HTTPError as error:
                 reason, after = f"the connection failed ({type(error).__name__})", None
+            except NotPublic:
+                raise ProviderFailed("its address is not a public one", number) from None
             except ProviderFailed as error:
                 raise ProviderFailed(str(error), number) from None
             _log.info("a model provider failed at try %d: %s", number, reason)

@@ -37,7 +37,7 @@ def everything_stored() -> str:
 @pytest.mark.django_db
 def test_the_competitions_own_provider_comes_first(make_phase: Any) -> None:
     competition, other = make_phase().competition, make_phase().competition
-    set_provider(competition=competition, name="ours", url=f"{URL}/", key=SecretStr(KEY))
+    set_provider(competition=competition, name="ours", url=f"{URL}/", key=SecretStr(KEY), trusted=True)
     own, operators = model_access(competition, "ours"), model_access(other, "ours")
     assert own is not None
     assert operators is not None
@@ -57,7 +57,7 @@ def test_the_operators_provider_may_be_for_some_competitions_only(make_phase: An
 @pytest.mark.django_db
 def test_a_key_is_nowhere_in_the_database(make_phase: Any) -> None:
     competition = make_phase().competition
-    provider = set_provider(competition=competition, name="mine", url=URL, key=SecretStr(KEY))
+    provider = set_provider(competition=competition, name="mine", url=URL, key=SecretStr(KEY), trusted=True)
     stored = everything_stored()
     assert provider.sealed_key in stored  # so that the look would have found it
     assert KEY not in stored
@@ -152,3 +152,69 @@ def test_a_wrong_provider_is_told_without_its_key(value: Any, words: str) -> Non
     with pytest.raises(ValueError, match=words) as caught:
         read_providers(value)
     assert KEY not in str(caught.value)
+
+
+@pytest.fixture
+def organizer(make_phase: Any) -> tuple[Any, Client]:
+    """A competition whose phase names a provider that nobody has set, and its organizer's client."""
+    competition = make_phase(llm={"provider": "mine", "models": ["small"], "per_episode": {"tokens": 5}}).competition
+    client = Client()
+    client.force_login(competition.organizer)
+    return competition, client
+
+
+@pytest.mark.django_db
+def test_an_organizer_sets_a_provider_and_its_key_is_never_shown(organizer: tuple[Any, Client]) -> None:
+    competition, client = organizer
+    page = f"/competitions/{competition.slug}/organizer/models/"
+    assert "The provider “mine” is not set" in client.get(page).content.decode()
+    form = {"name": "mine", "url": URL, "key": KEY, "limit_field": "max_tokens"}
+    assert client.post(page, form).status_code == 302
+    access = model_access(competition, "mine")
+    assert access is not None
+    assert (access.url, access.key.get_secret_value(), access.public_only) == (URL, KEY, True)
+    shown = client.get(page).content.decode()
+    assert URL in shown
+    assert "is not set" not in shown
+    assert KEY not in shown
+    assert ModelProvider.objects.get().sealed_key not in shown
+    assert Event.objects.get(name="provider.set").actor == competition.organizer
+    assert client.post(f"{page}mine/remove").status_code == 302
+    assert model_access(competition, "mine") is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("url", "http://models.example.org/v1", "must begin with https"),
+        ("url", "https://user@models.example.org/v1", "no user"),
+        ("key", "", "required"),
+        ("name", "mi ne", "valid"),
+        ("limit_field", "other", "valid choice"),
+    ],
+)
+@pytest.mark.django_db
+def test_what_is_wrong_in_an_organizers_form_changes_nothing(
+    field: str, value: str, words: str, organizer: tuple[Any, Client]
+) -> None:
+    competition, client = organizer
+    form = {"name": "mine", "url": URL, "key": "sk-not-kept", "limit_field": "max_tokens", field: value}
+    answer = client.post(f"/competitions/{competition.slug}/organizer/models/", form)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert "sk-not-kept" not in answer.content.decode()
+    assert not ModelProvider.objects.exists()
+
+
+@pytest.mark.django_db
+def test_nobody_else_sets_or_removes_a_provider(organizer: tuple[Any, Client], make_user: Any) -> None:
+    competition, client = organizer
+    page = f"/competitions/{competition.slug}/organizer/models/"
+    form = {"name": "mine", "url": URL, "key": KEY, "limit_field": "max_tokens"}
+    client.post(page, form)
+    stranger = Client()
+    stranger.force_login(make_user())
+    assert stranger.post(page, {**form, "url": "https://elsewhere.example.org"}).status_code == 403
+    assert stranger.post(f"{page}mine/remove").status_code == 403
+    assert Client().post(page, form).status_code == 302  # to the log-in page
+    assert ModelProvider.objects.get().url == URL

@@ -47,6 +47,7 @@ ORGANIZER = [
     f"{PLANT}/organizer/?state=failed&participant=ada",
     "/competitions/fault-trees/organizer/participants/",
     f"{TELEMETRY}/organizer/participants/?state=denied",
+    f"{PLANT}/organizer/models/",
     "/import/",
 ]
 WEB = Path(__file__).resolve().parents[3] / "platform" / "gauntlet" / "web"

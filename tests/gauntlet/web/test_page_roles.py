@@ -20,6 +20,7 @@ MATRIX = [
     ("/accounts/profile/", LOGIN, 200, 200, 200),
     (f"{PLANT}/organizer/", LOGIN, 403, 403, 200),
     (f"{PLANT}/organizer/participants/", LOGIN, 403, 403, 200),
+    (f"{PLANT}/organizer/models/", LOGIN, 403, 403, 200),
     ("/import/", LOGIN, 403, 403, 200),
     ("/competitions/nothing/", 404, 404, 404, 404),
     ("{finished}", 401, 404, 200, 200),
@@ -33,6 +34,7 @@ POST_ONLY = [
     "/theme",
     f"{PLANT}/join",
     f"{PLANT}/organizer/publish",
+    f"{PLANT}/organizer/models/mine/remove",
     "/accounts/tokens/",
     "{finished}cancel",
 ]

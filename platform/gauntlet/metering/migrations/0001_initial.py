@@ -118,6 +118,13 @@ class Migration(migrations.Migration):
                         default="max_tokens", help_text="what it calls the limit of an answer's tokens", max_length=40
                     ),
                 ),
+                (
+                    "trusted",
+                    models.BooleanField(
+                        default=False,
+                        help_text="set by an operator: any address will do; an organizer's must be public, and https",
+                    ),
+                ),
                 ("set_at", models.DateTimeField(auto_now=True)),
                 (
                     "competition",

@@ -50,6 +50,7 @@ class Command(BaseCommand):
                 url=options["url"],
                 key=_read_key(),
                 limit_field=options["limit_field"],
+                trusted=True,
             )
         except ValidationError as error:
             raise CommandError(f"{name!r}: a name has letters, digits, - and _ only.") from error

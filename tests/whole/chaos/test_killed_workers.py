@@ -39,22 +39,6 @@ def test_a_run_that_was_killed_half_way_is_finished_by_another_worker(
     wait_until(lambda: not remains.found())
 
 
-def test_a_scoring_that_was_killed_half_way_is_done_again_and_counts_once(
-    platform, competition, workshop, assert_finished_once, remains, wait_until
-):
-    platform.start()
-    quick = workshop.agent('value = episode.call("look_up")["value"]\nreturn "done", {"value": value}')
-    submission = platform.person("ada").submit(competition, 1, quick)
-    job = platform.wait_for_job(submission, kind="score")
-    kill_at_work(platform, job, remains=remains, wait_until=wait_until)
-
-    platform.processes.start_worker("worker1", concurrency=1)
-    assert_finished_once(submission)
-    job.refresh_from_db()
-    assert (job.state, job.attempt) == ("done", 2)
-    wait_until(lambda: not remains.found())
-
-
 def test_a_worker_that_lost_only_its_child_goes_on(
     platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
 ):

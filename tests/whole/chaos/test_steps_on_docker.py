@@ -38,8 +38,13 @@ def aftermath(
 
     task = small_task({"scenario-0": "What?"}, programs="quick", scorer_image="gauntlet/agent")
     organizer = User.objects.create_user("organizer", "organizer@example.org", "a long pass phrase")
-    program = {"quick": {"metadata.yaml": "command: python score.py\n", "score.py": SCORER}}
-    competition = module_workshop.competition(organizer, [task], [(0, "full")], programs=program)
+    bundle = module_workshop.written([task], [(0, "full")])
+    (bundle / "quick").mkdir()
+    (bundle / "quick/metadata.yaml").write_text("command: python score.py\n")
+    (bundle / "quick/score.py").write_text(SCORER)
+    manifest = bundle / "competition.yaml"
+    manifest.write_text(manifest.read_text().replace("rubric.score, interval: bootstrap", "quick.patience"))
+    competition = module_workshop.imported(bundle, organizer)
     submissions = {}
     for number, step in enumerate(STEPS):
         person = User.objects.create_user(f"user{number}", f"user{number}@example.org", "a long pass phrase")

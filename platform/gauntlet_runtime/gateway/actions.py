@@ -82,10 +82,10 @@ class Actions:
         Raises:
             ApiError: 410, the environment was lost before its final state was read.
         """
+        episode.recorder.answer(text, data)
         episode.closing = True
         episode.answered = True
         episode.actions += 1
-        episode.recorder.answer(text, data)
         await self._job.finish_answered(episode)
 
     def malformed(self, episode: Episode) -> None:

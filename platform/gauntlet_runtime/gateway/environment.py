@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any, Final
 
 import mcp_types
+import pydantic_core
 from mcp.client.session import ClientSession, IncomingMessage
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
@@ -176,17 +176,19 @@ def error_result(text: str) -> dict[str, Any]:
 
 
 def _payload(result: dict[str, Any]) -> Any:
-    """What a reserved tool returned: its structured content, else its text read as JSON.
+    """What a reserved tool returned: its structured content, else its text, read as JSON where it is that.
 
-    The SDK wraps whatever is no object as ``{"result": …}``.
+    Not by Python's reader: half a character or endless depth would come out of it, which no record can hold. The SDK
+    wraps whatever is no object as ``{"result": …}``.
     """
     if result.get("isError"):
         raise EnvironmentFailed("one of its reserved tools failed")
     structured = result.get("structuredContent")
     if structured is not None:
         return structured["result"] if isinstance(structured, dict) and set(structured) == {"result"} else structured
-    text = "\n".join(str(block.get("text", "")) for block in result["content"] if block.get("type") == "text")
+    blocks = [block for block in result["content"] if isinstance(block, dict)]
+    text = "\n".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
     try:
-        return json.loads(text)
+        return pydantic_core.from_json(text)
     except ValueError:
         return text

@@ -353,7 +353,7 @@ class Job:
         Raises:
             ApiError: 410, the environment was lost before its final state was read.
         """
-        await self._finish(episode, Outcome.ANSWERED, failure=None, message="")
+        await self._finish_or_give_up(episode, Outcome.ANSWERED, failure=None, message="")
         over = self._over[episode.id]
         if over.code != "already_answered":
             raise over
@@ -379,7 +379,15 @@ class Job:
             await episode.finished.wait()
             return
         episode.closing = True
-        await self._finish(episode, outcome, failure=failure, message=message)
+        await self._finish_or_give_up(episode, outcome, failure=failure, message=message)
+
+    async def _finish_or_give_up(
+        self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str
+    ) -> None:
+        try:
+            await self._finish(episode, outcome, failure=failure, message=message)
+        except Exception as error:  # noqa: BLE001 - the episode is closed and has no end: its job would have none
+            give_up("an episode could not be closed", error)
 
     async def _finish(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
         seconds = episode.clock.used

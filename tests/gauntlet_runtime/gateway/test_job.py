@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -25,7 +25,7 @@ from gauntlet_runtime.gateway.messages import (
 )
 from gauntlet_runtime.jobs import EpisodeLimits, EpisodeSpec
 from gauntlet_scoring.failures import FailureCode
-from gauntlet_scoring.trajectory import Outcome
+from gauntlet_scoring.trajectory import Outcome, read_events
 
 SERVER = Path(__file__).parents[1] / "run_fixtures/environment/server.py"
 SECONDS = 60.0  # after which what should come will not
@@ -225,3 +225,38 @@ async def test_an_agent_that_is_being_stopped_for_idleness_opens_nothing_more(be
     await bench.until_told(AgentIdle)
     with pytest.raises(ApiError, match="over"):
         await bench.open(1)
+
+
+STATES = ["half-a-character", "deep-state", "deepish-state", "words-for-blocks", "endless-number", "long-number"]
+
+
+@pytest.mark.parametrize("key", STATES)
+async def test_an_answered_episode_ends_whatever_its_environment_says_of_its_state(bench: Bench, key: str) -> None:
+    job = bench.begin(key)
+    bench.environment()
+    job.agent_starting(1)
+    episode = await bench.open(1)
+    assert episode is not None
+    await bench.answer(episode)
+    (ended,) = bench.told(EpisodeEnded)
+    assert ended.outcome is Outcome.ANSWERED
+    assert list(read_events((ended.folder / "trajectory.jsonl").read_bytes().splitlines()))[-1].kind == "end"
+
+
+async def test_a_job_with_an_episode_that_cannot_be_closed_is_given_up(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would wait for that episode for ever: whoever ends it second waits for the first."""
+
+    def give_up(reason: str, error: BaseException) -> NoReturn:
+        raise SystemExit(reason) from error
+
+    monkeypatch.setattr("gauntlet_runtime.gateway.job.give_up", give_up)
+    job = bench.begin("A")
+    bench.environment()
+    job.agent_starting(1)
+    episode = await bench.open(1)
+    assert episode is not None
+    episode.recorder._file.close()
+    with pytest.raises(SystemExit, match="could not be closed"):
+        await job.end(episode, Outcome.FAILED, failure=FailureCode.TIME_LIMIT, message="")

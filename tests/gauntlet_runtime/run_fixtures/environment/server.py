@@ -27,6 +27,16 @@ def structured(value):
     return {**text(json.dumps(value)), "structuredContent": value}
 
 
+STRANGE_STATES = {
+    "half-a-character": text('{"name": "\\ud83d"}'),
+    "deep-state": text("[" * 100_000 + "]" * 100_000),
+    "deepish-state": text("[" * 900 + "]" * 900),
+    "words-for-blocks": {"content": ["done"]},
+    "endless-number": text('{"level": NaN, "limit": 1e999}'),
+    "long-number": text("9" * 5000),
+}
+
+
 def reserved(name, arguments):
     scenario = STATE["scenario"]
     if name == "gauntlet_reset":
@@ -46,6 +56,8 @@ def reserved(name, arguments):
         return structured({"reply": f"you said: {arguments['message']}", "done": arguments["message"] == "bye"})
     if scenario == "dies-in-state":
         os._exit(3)
+    if scenario in STRANGE_STATES:
+        return STRANGE_STATES[scenario]
     return structured(dict(STATE))
 
 

@@ -237,7 +237,9 @@ def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event
             kept = read_results(submission.bundle, folder, file_name=submission.file_name, findings=findings)
             return _refused(findings) if kept is None else Outcome(findings=findings.sorted, bundle=kept)
         if holds_image(submission.bundle):
-            read = read_image(submission.bundle, work, file_name=submission.file_name, findings=findings)
+            read = read_image(
+                submission.bundle, work, file_name=submission.file_name, findings=findings, unwanted=unwanted
+            )
             if read is None:
                 return _refused(findings)
             agent, image = read

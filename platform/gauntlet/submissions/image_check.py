@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -29,7 +30,7 @@ def holds_image(upload: Artifact) -> bool:
 
 
 def read_image(
-    upload: Artifact, work: Path, *, file_name: str, findings: Findings
+    upload: Artifact, work: Path, *, file_name: str, findings: Findings, unwanted: threading.Event
 ) -> tuple[dict[str, Any], Artifact] | None:
     """The agent that an image is, with what is to be run; None, with findings, where it is refused.
 
@@ -41,6 +42,10 @@ def read_image(
         work: a folder with room for the image.
         file_name: under which it was sent, for the findings.
         findings: gets what is wrong, and what the participant should know.
+        unwanted: set when the submission was cancelled, or taken from this checker.
+
+    Raises:
+        LeaseLost: ``unwanted`` was set.
     """
     from gauntlet_runtime.container_images import ImageLimits, ImageRefused, check_image
 
@@ -48,7 +53,7 @@ def read_image(
     made = work / "image"
     try:
         with open_artifact(upload) as archive:
-            image = check_image(archive, made, work=work, limits=limits)
+            image = check_image(archive, made, work=work, limits=limits, unwanted=unwanted)
     except ImageRefused as refusal:
         findings.error(Place(refusal.file or file_name), refusal.message)
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,7 +52,9 @@ class CheckedImage:
     notes: list[str]  # sentences for the participant
 
 
-def check_image(source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits) -> CheckedImage:
+def check_image(
+    source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits, unwanted: threading.Event | None = None
+) -> CheckedImage:
     """Check an image archive and write what is to be run to the new file ``into``.
 
     What is written is an archive of `docker save`'s form with one layer, compressed by zstd. All in it belongs to root,
@@ -60,11 +63,13 @@ def check_image(source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits
     Args:
         source: seekable; a tar (docker save, OCI layout), plain or compressed by gzip or zstd.
         work: a folder for what has to lie on disk meanwhile: at most twice the limit.
+        unwanted: set when nobody waits for the answer any more.
 
     Raises:
         ImageRefused: the sentence says what to do.
+        LeaseLost: ``unwanted`` was set meanwhile.
     """
-    budget = Budget(limits.unpacked_bytes, limits.unpacked_bytes)
+    budget = Budget(limits.unpacked_bytes, limits.unpacked_bytes, unwanted or threading.Event())
     with _plain(source, work=work, budget=budget, file="") as (plain, size):
         found = Archive(plain, size=size).image()
         config = read_config(found.config, file=found.config_file)
@@ -89,6 +94,7 @@ def check_image(source: BinaryIO, into: Path, *, work: Path, limits: ImageLimits
                 size=used,
                 notes=notes,
             )
+            budget.look()
             write_image(tree, sources, into=into, work=Path(folder), facts=image)
     return image
 
@@ -132,6 +138,7 @@ def _layer(part: Part, plain: BinaryIO, *, work: Path, budget: Budget, number: i
         window.seek(0)
         digest = hashlib.sha256()
         while chunk := window.read(CHUNK):
+            budget.look()
             digest.update(chunk)
         return plain, part.start, part.size, digest.hexdigest()
     spool = (work / f"layer-{number}").open("w+b")

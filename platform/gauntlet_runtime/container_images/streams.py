@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import threading
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
 
 import zstandard
 
 from gauntlet_runtime.container_images.errors import ImageRefused
+from gauntlet_runtime.jobs import LeaseLost
 
 CHUNK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
@@ -37,17 +39,29 @@ def is_plain(head: bytes) -> bool:
 
 @dataclass
 class Budget:
-    """How many bytes may still be written to disk while an archive is read."""
+    """How many bytes may still be written to disk while an archive is read, and whether anybody still waits for it."""
 
     left: int
     most: int
+    unwanted: threading.Event = field(default_factory=threading.Event)
+
+    def look(self) -> None:
+        """Stop where nobody waits any more.
+
+        Raises:
+            LeaseLost
+        """
+        if self.unwanted.is_set():
+            raise LeaseLost
 
     def take(self, count: int, *, file: str) -> None:
         """Use some of it.
 
         Raises:
             ImageRefused: it is used up.
+            LeaseLost
         """
+        self.look()
         self.left -= count
         if self.left < 0:
             message = f"the image unpacks to more than {self.most:,} bytes with this; make it smaller."

@@ -6,10 +6,14 @@ import io
 import json
 import stat
 import tarfile
+import threading
 
 import pytest
 import zstandard
 from image_archives import ARCHITECTURE, Layer, agent_image, compressed, config_of, oci, saved
+
+from gauntlet_runtime.container_images import ImageLimits, check_image
+from gauntlet_runtime.jobs import LeaseLost
 
 AGENT = Layer().folder("etc").file("agent", "#!/bin/sh\n", 0o755).file("data/a.txt", "a")
 
@@ -153,3 +157,13 @@ def test_an_image_with_a_real_python(take):
     taken = take(agent_image("say(1)"))
     assert taken.image.command == ["python3.11", "agent.py"]
     assert (taken.root / "usr/bin/python3.11").stat().st_mode & 0o111
+
+
+def test_a_check_that_nobody_waits_for_any_more_stops(tmp_path):
+    unwanted = threading.Event()
+    unwanted.set()
+    with pytest.raises(LeaseLost):
+        check_image(
+            io.BytesIO(saved([AGENT.tar])), tmp_path / "x", work=tmp_path, limits=ImageLimits(), unwanted=unwanted
+        )
+    assert list(tmp_path.iterdir()) == []

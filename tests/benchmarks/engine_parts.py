@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCENARIOS: Final = 141
 EPISODE_SECONDS: Final = 1.0
-SLICE: Final = "6"
+SLICE: Final = "18"  # eight slices: as many as workers at most
 PROCESSES: Final = (1, 4, 8)
 LINEAR_GOAL: Final = 0.85
 WAITING: Final = 10_000
@@ -199,11 +199,11 @@ def starts(backend: str) -> list[dict[str, Any]]:
         warm.append(ended - prepared)
     ready = statistics.median(warm) * 1000
     whole = statistics.median(cold) * 1000
+    # Only of Docker a third is asked for: bubblewrap has little that can be made before.
+    goal = whole / 3 if backend == "docker" else "shown"
     return [
         _row(f"start in a sandbox, {backend}: cold", whole, "ms", goal="shown"),
-        _row(
-            f"start in a sandbox, {backend}: prepared before", ready, "ms", goal=whole / 3, plain=whole, plain_is="cold"
-        ),
+        _row(f"start in a sandbox, {backend}: prepared before", ready, "ms", goal=goal, plain=whole, plain_is="cold"),
     ]
 
 

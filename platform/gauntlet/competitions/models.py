@@ -97,7 +97,7 @@ class Task(models.Model):
     environment_command = models.JSONField(default=list, help_text="argument list, from the program's metadata")
     input_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
     reference_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
-    hidden = models.BooleanField(default=True, help_text="some scenario is hidden")
+    hidden = models.BooleanField(default=True, help_text="some scenario is, or what is right about results")
     sandbox_image = models.CharField(max_length=128, default="gauntlet/agent")
     scorer_image = models.CharField(max_length=128, default="gauntlet/scorer")
     limits = models.JSONField(default=dict, help_text="as in the bundle, within the operator's caps")

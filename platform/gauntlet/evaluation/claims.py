@@ -17,11 +17,12 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from gauntlet.celery import ring
+from gauntlet.competitions.models import Takes
 from gauntlet.evaluation.models import Evaluation, Job, JobKind
 from gauntlet.evaluation.queue import lock_next
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
-from gauntlet.submissions.services import refund
+from gauntlet.submissions.services import count_as_failed_start, refund
 from gauntlet_runtime.jobs import Failure, LeaseLost
 from gauntlet_scoring.failures import FailureCode, Owner
 
@@ -143,8 +144,12 @@ def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure) -> None
 def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
     """Fail a locked evaluation, drop its other jobs, and give the attempt back where it was not the participant's."""
     move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
-    if failure.code.owner is not Owner.PARTICIPANT:
-        refund(evaluation.submission, reason=f"evaluation {evaluation.pk}: {failure.code}")
+    reason = f"evaluation {evaluation.pk}: {failure.code}"
+    if failure.code is FailureCode.SCORING_ERROR and evaluation.task.takes == Takes.RESULTS:
+        # A program that fails at somebody's results, or the results: nobody can tell, so it is free, but not for ever.
+        count_as_failed_start(evaluation.submission, reason=reason)
+    elif failure.code.owner is not Owner.PARTICIPANT:
+        refund(evaluation.submission, reason=reason)
     drop_jobs_on_commit(evaluation)
 
 

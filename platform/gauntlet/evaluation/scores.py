@@ -10,6 +10,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Avg, Count, Q, Sum
 
+from gauntlet.competitions.models import Takes
 from gauntlet.evaluation.claims import lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
 from gauntlet.evaluation.states import EvaluationState, JobState
@@ -22,6 +23,7 @@ from gauntlet_runtime.jobs import Failure, ProgramScores, ScoreResult
 from gauntlet_scoring.episode_files import ScenarioRow
 from gauntlet_scoring.failures import FailureCode
 
+_LAYOUT: Final = "See whether your results are named and laid out as the competition's pages ask."
 _KEY_LENGTH: Final = 80  # what the columns of Score and ScenarioScore take
 
 
@@ -48,6 +50,8 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
     evaluation.scorer_seconds += result.scorer_seconds
     failure = result.failure or _contradiction(evaluation, result)
     if failure:
+        if evaluation.task.takes == Takes.RESULTS and failure.code is FailureCode.SCORING_ERROR:
+            failure = failure.model_copy(update={"message": f"{failure.message} {_LAYOUT}"})
         evaluation.save()
         retry_or_fail(held, evaluation, failure=failure)
         return

@@ -181,6 +181,9 @@ def test_results_that_the_program_cannot_read_are_a_failure_with_its_words_for_t
         real_worker.work_until_empty()
     evaluation = submission.evaluations.get()
     assert (evaluation.state, evaluation.failure_code) == ("failed", "scoring_error")
+    assert evaluation.failure_message.endswith("laid out as the competition's pages ask.")
+    submission.refresh_from_db()
+    assert submission.counts_as == "failed_start"  # no attempt, and not free for ever either
     assert "No such file or directory: '/app/input/res/predictions/iris.txt'" in evaluation.jobs.get().log
 
 
@@ -237,6 +240,30 @@ def test_cancelling_while_it_waits_and_while_it_is_scored(
     with pytest.raises(LeaseLost):
         worker.source.finish(claim, ScoreResult(programs=[]))
     assert [one.evaluations.get().state for one in (waiting, scored)] == ["cancelled", "cancelled"]
+
+
+def test_what_programs_write_about_results_is_hidden_unless_the_bundle_opens_it(
+    db: None, codabench: Path, make_user: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    with zipfile.ZipFile(codabench) as archive:
+        archive.extractall(folder)
+    manifest = folder / "competition.yaml"
+    opened = import_bundle(folder, organizer=make_user(), publish=True, slug="opened")
+    manifest.write_text(manifest.read_text().replace("enable_detailed_results: true", "enable_detailed_results: false"))
+    closed = import_bundle(folder, organizer=make_user(), publish=True, slug="closed")
+    told = [(one.tasks.get().hidden, one.phases.get().visibility) for one in (opened, closed)]
+    assert told == [(False, "full"), (True, "scores")]
+
+
+def test_a_board_of_results_has_no_measures_of_episodes(db: None, codabench: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    with zipfile.ZipFile(codabench) as archive:
+        archive.extractall(folder)
+    manifest = folder / "competition.yaml"
+    manifest.write_text(manifest.read_text().replace("key: duration,", "key: duration, from: episodes.steps,"))
+    (found,) = [finding for finding in check_bundle(folder) if finding.level == "error"]
+    assert "no scoring program gives 'episodes.steps'" in found.message
 
 
 SPOILED = {

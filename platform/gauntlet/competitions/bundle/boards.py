@@ -9,7 +9,7 @@ from typing import Final
 from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
-from gauntlet.competitions.models import Sorting, SubmissionRule
+from gauntlet.competitions.models import Sorting, SubmissionRule, Takes
 
 # What the platform measures of every episode; as <program key>.<score>.
 EPISODE_SCORES: Final = (
@@ -98,6 +98,8 @@ class _Columns:
             for program in task.programs
             for name, scale in program.scores.items()
         }
+        runs_agents = any(task.takes is Takes.AGENTS for task in tasks)
+        self._measured = EPISODE_SCORES if runs_agents else ()
         self._sections: dict[int, Section] = {}
 
     def read(self) -> list[ColumnPlan]:
@@ -195,7 +197,7 @@ class _Columns:
         if len(source) > 80:
             self._findings.error(section.where("from"), "is too long.", allowed=["at most 80 characters"])
         elif self._tasks and not self._is_known(source):
-            allowed = [*sorted(self._declared), *EPISODE_SCORES]
+            allowed = [*sorted(self._declared), *self._measured]
             named = f"no scoring program gives '{source}'." if value else f"no scoring program gives a score '{key}'."
             where = section.where("from") if value else section.where("key")
             self._findings.error(where, f"{named}{suggestion(source or key, allowed)}", allowed=allowed)
@@ -203,7 +205,7 @@ class _Columns:
 
     def _is_known(self, source: str) -> bool:
         program, _, score = source.partition(".")
-        return source in self._declared or source in EPISODE_SCORES or (program in self._open and bool(score))
+        return source in self._declared or source in self._measured or (program in self._open and bool(score))
 
     def _scale(self, section: Section, source: str) -> tuple[float | None, float | None]:
         """The declared scale, or the one that the program says."""

@@ -25,7 +25,7 @@ _KEPT: Final = {
     "docker_image": "is kept; a task's `sandbox_image` and `scorer_image` say what its programs run in.",
     "fact_sheet": _NO_EFFECT,
     "competition_type": _NO_EFFECT,
-    "enable_detailed_results": "is kept; a phase's `visibility` decides who sees detailed results.",
+    "enable_detailed_results": "is kept; where agents run, a phase's `visibility` decides who sees detailed results.",
     "show_detailed_results_in_submission_panel": "is kept; a phase's `visibility` decides who sees detailed results.",
     "show_detailed_results_in_leaderboard": "is kept; a phase's `visibility` decides who sees detailed results.",
     "auto_run_submissions": _NO_EFFECT,

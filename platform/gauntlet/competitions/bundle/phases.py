@@ -156,7 +156,7 @@ def _visibility(section: Section, *, hidden: bool) -> Visibility:
         return Visibility.SCORES if hidden or hide_output else Visibility.FULL
     chosen = Visibility(section.choice("visibility", Visibility.values, default=Visibility.SCORES))
     if chosen is Visibility.FULL and hidden:
-        message = "the phase has hidden scenarios: what agents print is shown to their owners and can give them away."
+        message = "what programs print is shown to participants, and can give hidden scenarios or the reference away."
         section.findings.warning(section.where("visibility"), message)
     return chosen
 

@@ -56,6 +56,7 @@ class TaskPlan:
     sandbox_image: str
     scorer_image: str
     limits: dict[str, float]
+    open_reports: bool  # of results: whether participants read what the scoring programs write about theirs
 
     @property
     def takes(self) -> Takes:
@@ -64,7 +65,9 @@ class TaskPlan:
 
     @property
     def hidden(self) -> bool:
-        """Whether some scenario is not public."""
+        """Whether some scenario is not public, or what is right about the results."""
+        if self.takes is Takes.RESULTS:
+            return not self.open_reports
         return not all(scenario.public for scenario in self.scenarios)
 
 

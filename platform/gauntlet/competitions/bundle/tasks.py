@@ -38,6 +38,7 @@ def read_tasks(root: Section, files: BundleFiles) -> tuple[list[TaskPlan], set[i
     tasks: list[TaskPlan] = []
     kept: dict[str, object] = {}
     indexes: set[int] = set()
+    open_reports = root.flag("enable_detailed_results", default=False)
     sections = root.sections("tasks")
     if not sections:
         root.findings.error(root.where("tasks"), "must list at least one task.")
@@ -47,7 +48,7 @@ def read_tasks(root: Section, files: BundleFiles) -> tuple[list[TaskPlan], set[i
             section.findings.error(section.where("index"), f"the index {index} is taken by another task.")
         if index is not None:
             indexes.add(index)
-        task, extras = _task(section, files, index=index or 0)
+        task, extras = _task(section, files, index=index or 0, open_reports=open_reports)
         if extras:
             kept[str(index)] = extras
         if task:
@@ -56,7 +57,9 @@ def read_tasks(root: Section, files: BundleFiles) -> tuple[list[TaskPlan], set[i
     return sorted(tasks, key=lambda task: task.index), indexes, kept
 
 
-def _task(section: Section, files: BundleFiles, *, index: int) -> tuple[TaskPlan | None, dict[str, object]]:
+def _task(
+    section: Section, files: BundleFiles, *, index: int, open_reports: bool
+) -> tuple[TaskPlan | None, dict[str, object]]:
     findings = section.findings
     before = len(findings.errors)
     if key := section.get("key"):
@@ -91,6 +94,7 @@ def _task(section: Section, files: BundleFiles, *, index: int) -> tuple[TaskPlan
         sandbox_image=sandbox_image,
         scorer_image=scorer_image,
         limits=limits,
+        open_reports=open_reports,
     )
     return task, extras
 

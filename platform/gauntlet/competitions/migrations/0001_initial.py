@@ -209,7 +209,10 @@ class Migration(migrations.Migration):
                     "environment_command",
                     models.JSONField(default=list, help_text="argument list, from the program's metadata"),
                 ),
-                ("hidden", models.BooleanField(default=True, help_text="some scenario is hidden")),
+                (
+                    "hidden",
+                    models.BooleanField(default=True, help_text="some scenario is, or what is right about results"),
+                ),
                 ("sandbox_image", models.CharField(default="gauntlet/agent", max_length=128)),
                 ("scorer_image", models.CharField(default="gauntlet/scorer", max_length=128)),
                 ("limits", models.JSONField(default=dict, help_text="as in the bundle, within the operator's caps")),

@@ -54,7 +54,7 @@ class Environments:
         self._gateway = gateway
         self._fail = fail
         self._runs: dict[int, Run] = {}
-        self._failed_starts = 0
+        self._failed_starts: dict[int, int] = {}  # in a row, by place
         self.log = ""  # the end of what the lost ones printed on stderr
 
     def start(self, slot: int) -> None:
@@ -104,8 +104,8 @@ class Environments:
             run.kill()
             verdict = run.wait(timeout=10.0)
             self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
-        self._failed_starts = 0 if served else self._failed_starts + 1
-        if self._failed_starts < _STARTS:
+        failed = self._failed_starts[slot] = 0 if served else self._failed_starts.get(slot, 0) + 1
+        if failed < _STARTS:
             self.start(slot)
         else:
             self._gateway.send(EnvironmentDown(slot=slot, message=self._why(verdict)))

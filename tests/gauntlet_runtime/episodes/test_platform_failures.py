@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ import psutil
 import pytest
 
 from gauntlet_runtime.environments import Environments
-from gauntlet_runtime.gateway.messages import Ready, send_message
+from gauntlet_runtime.gateway.messages import COMMANDS, EnvironmentUp, Ready, receive_message, send_message
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool, GatewayProcess
 from gauntlet_runtime.jobs import AgentSpec, JobEvent, LeaseLost
 from gauntlet_runtime.sandbox import this_process
@@ -156,31 +157,57 @@ answer(next_episode())
     assert refused in ("OSError", "PermissionError")
 
 
-def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room):
-    """Where the gateway's word on it is heard before that of the sandbox's own supervisor."""
-    spec = room.spec("pass").environment
+@pytest.fixture
+def platform_end():
+    """The gateway's end of a control socket, which says nothing by itself."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     send_message(theirs, Ready(pid=os.getpid()))
-    gateway = GatewayProcess(ours)
-    gone = threading.Event()
-    environments = Environments(
+    theirs.setblocking(False)
+    with ours, theirs:
+        yield GatewayProcess(ours), theirs
+
+
+@pytest.fixture
+def environments(room, platform_end):
+    spec = room.spec("pass").environment
+    made = Environments(
         spec,
         sandbox=room.sandbox,
         program=room.files.folder(spec.program),
         data=None,
         owner=this_process(),
         label="test",
-        gateway=gateway,
-        fail=lambda error: gone.set(),
+        gateway=platform_end[0],
+        fail=lambda error: made.failed.set(),
     )
+    made.failed = threading.Event()
+    yield made
+    made.close()
+
+
+def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room, environments):
+    """Where the gateway's word on it is heard before that of the sandbox's own supervisor."""
     before = set(psutil.Process().children())
     environments.start(0)
     for process in set(psutil.Process().children()) - before:
         process.kill()
-    assert gone.wait(60)
+    assert environments.failed.wait(60)
     with pytest.raises(SandboxGone):
         environments.lost(0, served=True)
     environments.close()
-    gateway.release()
-    theirs.close()
     assert sandboxes_left(room) == []
+
+
+def test_environments_that_fail_to_start_once_each_are_all_started_again(environments, platform_end):
+    for slot in range(3):
+        environments.start(slot)
+    for slot in range(3):
+        environments.lost(slot, served=False)
+    told = []
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            body, descriptors = receive_message(platform_end[1])
+            told.append(COMMANDS.validate_json(body))
+            for descriptor in descriptors:
+                os.close(descriptor)
+    assert told == [EnvironmentUp(slot=slot) for slot in (0, 1, 2, 0, 1, 2)]

@@ -254,7 +254,7 @@ def test_the_bell_rings_and_sweeps_in_each_queue() -> None:
     from gauntlet.celery import SWEEP_TASK, WORK_TASK, app
 
     rung = {(entry["task"], entry["options"]["queue"]) for entry in app.conf.beat_schedule.values()}
-    assert rung == {(task, name) for task in (WORK_TASK, SWEEP_TASK) for name in settings.QUEUES}
+    assert rung >= {(task, name) for task in (WORK_TASK, SWEEP_TASK) for name in settings.QUEUES}
 
 
 def _at_once(count: int, work: Callable[[], Any]) -> list[Any]:

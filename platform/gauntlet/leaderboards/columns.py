@@ -68,9 +68,9 @@ def over_trials(column: Column) -> bool:
     return column.over not in _COMBINE
 
 
-def pass_mark(columns: Iterable[Column]) -> PassMark | None:
-    """What the first column over passed trials asks for; None where no column does."""
-    return next((PassMark(c.source, c.pass_at or 0.0) for c in columns if c.over.startswith("pass^")), None)
+def pass_marks(columns: Iterable[Column]) -> list[PassMark]:
+    """What the columns over passed trials ask for, in their order."""
+    return [PassMark(c.source, c.pass_at or 0.0) for c in columns if c.over.startswith("pass^")]
 
 
 def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dict[str, Value]:

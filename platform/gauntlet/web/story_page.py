@@ -213,25 +213,27 @@ def _difference(score: ScoreStory, other: float | None) -> str:
 
 
 def tables(
-    story: SubmissionStory, titles: Mapping[str, str], *, passing: PassMark | None = None
+    story: SubmissionStory, titles: Mapping[str, str], *, passing: Sequence[PassMark] = ()
 ) -> list[EvaluationTable]:
     """The scenarios' tables, one a task.
 
     Args:
         titles: the board's columns by the score that each takes; of a scenario's scores these are shown, or all where
             the board takes none of them.
-        passing: from which score on a trial counts as passed, where a board asks for that.
+        passing: from which score on a trial counts as passed, where a board asks for that. Of a task the first counts
+            whose score its programs give: a board may have columns for other tasks too.
     """
-    passing = passing if story.scores_visible else None
+    passing = passing if story.scores_visible else ()
     return [
         _table(one, titles, passing) for one in story.evaluations if any(episode.outcome for episode in one.episodes)
     ]
 
 
-def _table(evaluation: EvaluationStory, titles: Mapping[str, str], passing: PassMark | None) -> EvaluationTable:
-    passing = passing if evaluation.state == "finished" else None
+def _table(evaluation: EvaluationStory, titles: Mapping[str, str], marks: Sequence[PassMark]) -> EvaluationTable:
     episodes = evaluation.episodes
     known = {key for episode in episodes for key in episode.scores}
+    asked = marks if evaluation.state == "finished" else ()
+    passing = next((mark for mark in asked if mark.source in known), None)
     shown = {key: title for key, title in titles.items() if key in known}
     shown = shown or {key: score_title(key) for key in sorted(known)}
     answered = sum(episode.outcome == "answered" for episode in episodes)

@@ -36,6 +36,10 @@ def judged(claim: Any, values: dict[tuple[str, int], float | None]) -> ScoreResu
     return ScoreResult(programs=[ProgramScores(key="rubric", scores={"score": 0.5}, scenarios=rows)])
 
 
+def verdicts(html: str) -> list[str]:
+    return [re.sub("<[^>]+>", "", cell).strip() for cell in re.findall(r'data-l="Verdict"[^>]*>(.*?)</td>', html)]
+
+
 def test_trials_reach_the_board_and_the_page_with_their_verdicts(
     start: Callable[..., Evaluation], phase: Phase, worker: Any
 ) -> None:
@@ -63,8 +67,25 @@ def test_trials_reach_the_board_and_the_page_with_their_verdicts(
     client = Client()
     client.force_login(evaluation.submission.participant)
     html = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
-    verdicts = [re.sub("<[^>]+>", "", cell).strip() for cell in re.findall(r'data-l="Verdict"[^>]*>(.*?)</td>', html)]
-    assert verdicts == ["Passed", "Passed", "Passed", "Failed", "Not verified", "Passed"]
+    assert verdicts(html) == ["Passed", "Passed", "Passed", "Failed", "Not verified", "Passed"]
+
+
+@pytest.mark.parametrize(("alone", "expected"), [(False, ["Passed"] * 6), (True, [])])
+def test_a_column_over_trials_of_another_program_gives_no_verdicts(
+    start: Callable[..., Evaluation], phase: Phase, worker: Any, alone: bool, expected: list[str]
+) -> None:
+    """Such as one for another phase's tasks: nothing of this evaluation was to be verified by it."""
+    board = phase.competition.leaderboards.get()
+    board.columns.filter(over="pass^2").update(index=9, over="mean" if alone else "pass^2")
+    Column.objects.create(
+        leaderboard=board, index=2, key="other", title="Other", source="other.score", over="pass^1", pass_at=1.0
+    )
+    evaluation = start(phase)
+    worker.finish_all(value=1.0)
+    client = Client()
+    client.force_login(evaluation.submission.participant)
+    html = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
+    assert verdicts(html) == expected
 
 
 def test_a_page_without_a_column_over_trials_gives_no_verdicts(

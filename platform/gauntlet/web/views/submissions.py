@@ -20,7 +20,7 @@ from gauntlet.competitions.models import Column
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list, submission_story, visible_reports
 from gauntlet.evaluation.services import cancel_submission
-from gauntlet.leaderboards.columns import over_trials, pass_mark
+from gauntlet.leaderboards.columns import over_trials, pass_marks
 from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
@@ -109,7 +109,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "said": story_page.said(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
-        "evaluations": story_page.tables(told, _titles(columns), passing=pass_mark(columns)),
+        "evaluations": story_page.tables(told, _titles(columns), passing=pass_marks(columns)),
         "counts": story_page.counts(told),
         "last_lines": story_page.last_lines(told),
         "competition_title": submission.phase.competition.title,

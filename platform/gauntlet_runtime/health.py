@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final, Literal
 
 from gauntlet_runtime.jobs import Failure, RunResult, ScoreResult
-from gauntlet_scoring.failures import Owner
+from gauntlet_scoring.failures import FailureCode, Owner
 
-FAULTS: Final = 3  # in a row, by the platform; then the worker pauses
+FAULTS: Final = 3  # evaluations in a row whose job failed by the platform's fault; then the worker pauses
 PAUSE_SECONDS: Final = 60.0  # the first pause; each further one is twice as long
 LONGEST_PAUSE_SECONDS: Final = 15 * 60.0
 _MIB: Final = 1 << 20
@@ -43,19 +43,26 @@ class Health:
         self._folder = folder
         self._min_free_bytes = min_free_bytes
         self._clock = clock
-        self._faults = 0
+        self._failed: set[str] = set()  # evaluations since the last job that went well
         self._pauses = 0
         self._paused_until: float | None = None
         self._reason = ""
 
-    def note(self, outcome: RunResult | ScoreResult | Failure) -> None:
-        """Remember how a job ended on this worker."""
+    def note(self, outcome: RunResult | ScoreResult | Failure, *, evaluation: str) -> None:
+        """Remember how a job of an evaluation ended on this worker.
+
+        One evaluation that the platform cannot cope with makes no host sick, however often it is tried; nor does an
+        image that one task asks for and this host lacks.
+        """
         failure = outcome if isinstance(outcome, Failure) else outcome.failure
-        if failure is None or failure.code.owner is not Owner.PLATFORM:
-            self._faults = self._pauses = 0
+        if failure is not None and failure.code is FailureCode.IMAGE_UNAVAILABLE:
             return
-        self._faults += 1
-        if self._faults >= FAULTS:
+        if failure is None or failure.code.owner is not Owner.PLATFORM:
+            self._failed.clear()
+            self._pauses = 0
+            return
+        self._failed.add(evaluation)
+        if len(self._failed) >= FAULTS:
             self._pause(failure)
 
     def _pause(self, failure: Failure) -> None:
@@ -64,8 +71,8 @@ class Health:
         self._paused_until = self._clock() + seconds
         again = datetime.now(UTC) + timedelta(seconds=seconds)
         self._reason = (
-            f"The last {self._faults} jobs of this worker failed by the platform's fault; the last one: "
-            f"{failure.code}, {failure.message} The worker tries another at {again:%H:%M:%S} UTC."
+            f"Jobs of the last {len(self._failed)} evaluations failed on this worker by the platform's fault; the last "
+            f"with {failure.code}: {failure.message} The worker tries another at {again:%H:%M:%S} UTC."
         )
 
     def is_short_of_disk(self) -> bool:

@@ -190,7 +190,7 @@ class Worker:
             outcome = _OVERDUE
         if not isinstance(outcome, Failure):
             outcome = self._finish_or_failure(claim, outcome, log)
-        self.health.note(outcome)
+        self.health.note(outcome, evaluation=claim.evaluation)
         if isinstance(outcome, Failure):
             self._give_back(claim, outcome, log)
         return _describe(outcome)

@@ -29,7 +29,7 @@ class Source(JobSource):
         self.waiting.append(
             Claim(
                 job=name,
-                evaluation="e",
+                evaluation=f"evaluation-{name}",
                 submission="s",
                 attempt=1,
                 token=f"token-{name}",

@@ -143,23 +143,32 @@ def test_a_worker_whose_last_jobs_all_failed_by_the_platforms_fault_pauses_and_s
 def test_pauses_grow_and_one_good_job_ends_them(tmp_path):
     now = [0.0]
     health = Health(tmp_path, clock=lambda: now[0])
-    for _ in range(2):
-        health.note(PLATFORM)
-    health.note(AGENT)  # not the host's fault: it works
-    for _ in range(2):
-        health.note(PLATFORM)
+    for evaluation in "ab":
+        health.note(PLATFORM, evaluation=evaluation)
+    health.note(AGENT, evaluation="c")  # not the host's fault: it works
+    for evaluation in "de":
+        health.note(PLATFORM, evaluation=evaluation)
     assert health.unfit() is None
     pauses = []
-    for _ in range(8):
-        health.note(PLATFORM)
+    for evaluation in "fghijklm":
+        health.note(PLATFORM, evaluation=evaluation)
         begun = now[0]
         while health.unfit() is not None:
             now[0] += PAUSE_SECONDS
         pauses.append(now[0] - begun)
     assert pauses[:3] == [PAUSE_SECONDS, 2 * PAUSE_SECONDS, 4 * PAUSE_SECONDS]
     assert pauses[-1] == LONGEST_PAUSE_SECONDS
-    health.note(AGENT)
-    health.note(PLATFORM)
+    health.note(AGENT, evaluation="n")
+    health.note(PLATFORM, evaluation="o")
+    assert health.unfit() is None
+
+
+def test_neither_one_bad_evaluation_nor_an_image_that_a_task_asks_for_makes_a_worker_pause(tmp_path):
+    health = Health(tmp_path)
+    for _ in range(10):
+        health.note(PLATFORM, evaluation="poison")
+    for evaluation in "abcdef":
+        health.note(Failure(code=FailureCode.IMAGE_UNAVAILABLE, message="There is none."), evaluation=evaluation)
     assert health.unfit() is None
 
 

@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from gauntlet_runtime.jobs import Claim, JobSource, LeaseLost, RunSpec
+from gauntlet_runtime.run_job import MODEL_SECONDS
 
 RENEWALS_PER_LEASE: Final = 3
 RENEWAL_SECONDS: Final = 2.0  # at the latest: a renewal is also how a worker hears that its job was cancelled
@@ -43,6 +44,8 @@ def longest_seconds(claim: Claim) -> float:
         return _SLACK_SECONDS + max(1, len(spec.programs)) * spec.limits.seconds
     episode = spec.episode_limits.episode_seconds
     each = _RUNS_OF_AN_EPISODE * (episode + _WAITING_SECONDS) + max(_IDLE_SECONDS, episode)
+    if spec.llm is not None:  # while a model is asked an episode's clock stands still
+        each += MODEL_SECONDS
     return _SLACK_SECONDS + _INSTALL_SECONDS + len(spec.episodes) * each
 
 

@@ -54,9 +54,9 @@ class Scorer:
         return ScoringProgramSpec(key=key, program=self.room.artifacts.folder(files))
 
     def run(self, *programs, episodes=(), **given):
+        given = {"reference": self.room.artifacts.folder({"ground_truth.jsonl": '{"id": 1}\n'}), **given}
         spec = ScoreSpec(
             programs=list(programs),
-            reference=self.room.artifacts.folder({"ground_truth.jsonl": '{"id": 1}\n'}),
             episodes=list(episodes),
             image="gauntlet/agent",
             **given,
@@ -162,3 +162,30 @@ def test_a_cancelled_score_job_ends_at_once(scorer):
     with pytest.raises(LeaseLost):
         scorer.run(scorer.program("p", "import time; time.sleep(1000)"))
     assert scorer.room.sandbox.reap(lambda owner: False) == []
+
+
+RESULTS = (
+    WRITES
+    + """
+res = Path("/app/input/res")
+seen = {str(p.relative_to(res)): p.read_text() for p in res.rglob("*") if p.is_file()}
+assert seen == {"top/said.txt": "1 2 3"}, seen
+(res / "top" / "said.txt").write_text("changed")
+(res / "new.txt").write_text("x")
+(out / "scores.json").write_text(json.dumps({"reference": Path("/app/input/ref").exists() and 1 or 0}))
+"""
+)
+
+
+def test_submitted_results_are_a_private_copy_in_the_place_of_episodes(scorer):
+    results = scorer.room.artifacts.folder({"top/said.txt": "1 2 3"})
+    for _ in range(2):  # the second finds what was sent, and not what the first made of it
+        outcome = scorer.run(scorer.program("own", RESULTS), results=results)
+        assert (outcome.failure, outcome.programs[0].scores) == (None, {"reference": 1.0})
+
+
+def test_results_may_be_scored_without_a_reference(scorer):
+    results = scorer.room.artifacts.folder({"top/said.txt": "1 2 3"})
+    outcome = scorer.run(scorer.program("own", RESULTS), results=results, reference=None)
+    assert (outcome.failure, outcome.programs[0].scores) == (None, {"reference": 0.0})
+    assert "reference.digest" not in outcome.programs[0].provenance

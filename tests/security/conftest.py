@@ -118,7 +118,7 @@ def runs(
     targets: Targets,
     gateways: GatewayPool,
 ) -> Iterator[Runs]:
-    # The engine's fixture is asked for here at the latest: what is asked for first is taken away last.
+    # The engine is asked for through this fixture's own request: so pytest takes it away after the keepers.
     opened = Runs(request, tmp_path_factory.mktemp("zoo"), targets, gateways)
     yield opened
     opened.close()

@@ -158,6 +158,8 @@ class DockerRun(SupervisedRun):
     def _turn(self, selector: selectors.DefaultSelector, at_most: float | None = None) -> None:
         left = self._seconds_left()
         self._send_stdin()
+        if not self._captured and self._stdin_left:
+            self._push_stdin()  # nothing more may come from the caller that would remind us of the rest
         self._want_writing(selector)
         for key, _ in selector.select(left if at_most is None or left is None else min(left, at_most)):
             key.data()
@@ -185,6 +187,13 @@ class DockerRun(SupervisedRun):
             selector.modify(self._stream, events, self._receive)
         elif registered is None and events:
             selector.register(self._stream, events, self._receive)
+        into = self._inner.get("stdin")
+        if into is not None:  # while the program does not read, nothing more is taken from the caller either
+            waiting = into in selector.get_map()
+            if self._stdin_left and waiting:
+                selector.unregister(into)
+            elif not self._stdin_left and not waiting:
+                selector.register(into, selectors.EVENT_READ, self._relay_stdin)
         out = self._inner.get("stdout")
         if out is not None:
             waiting = out in selector.get_map()

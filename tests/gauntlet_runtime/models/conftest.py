@@ -131,7 +131,9 @@ def provider(provider_process: ModelServer) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def models(room: Any, provider: ModelServer) -> ModelRoom:
+def models(room: Any, provider: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelRoom:
+    # Agents here go on after their last episode was ended under them; a busy machine must not cut short what they say.
+    monkeypatch.setattr("gauntlet_runtime.run_job.LEAVE_SECONDS", 60.0)
     return ModelRoom(room=room, server=provider, platform=Platform(url=provider.url))
 
 

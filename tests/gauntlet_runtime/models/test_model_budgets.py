@@ -106,7 +106,7 @@ e = next_episode()
 got = []
 def one():
     got.append(chat("x"))
-threads = [threading.Thread(target=one) for _ in range(2)]
+threads = [threading.Thread(target=one, daemon=True) for _ in range(2)]
 for thread in threads:
     thread.start()
 while ask("POST", "/llm/v1/chat/completions", {})[0] != 429:

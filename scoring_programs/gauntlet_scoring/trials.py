@@ -1,8 +1,7 @@
-"""What came of a trial of a scenario, and of all trials of one."""
+"""What came of a trial of a scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 from gauntlet_scoring.failures import FailureCode, Owner
@@ -28,11 +27,3 @@ def trial_outcome(value: float | None, *, pass_at: float, failure: FailureCode |
     if value is None:
         return TrialOutcome.UNVERIFIED
     return TrialOutcome.PASS if value >= pass_at else TrialOutcome.FAIL
-
-
-def all_passed(outcomes: Iterable[TrialOutcome]) -> bool | None:
-    """Whether a scenario passed in all of its trials; None: unresolved, no trial failed but not all could tell."""
-    found = set(outcomes)
-    if TrialOutcome.FAIL in found:
-        return False
-    return True if found == {TrialOutcome.PASS} else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gauntlet_scoring.failures import FailureCode
-from gauntlet_scoring.trials import TrialOutcome, all_passed, trial_outcome
+from gauntlet_scoring.trials import TrialOutcome, trial_outcome
 
 P, F, U, B = TrialOutcome
 
@@ -24,11 +24,3 @@ P, F, U, B = TrialOutcome
 )
 def test_a_trial_has_one_of_four_outcomes(value, failure, expected):
     assert trial_outcome(value, pass_at=0.8, failure=failure) is expected
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "expected"),
-    [([P, P, P], True), ([P, F, U], False), ([P, U, P], None), ([B, P, P], None), ([B, B, F], False), ([], None)],
-)
-def test_a_scenario_is_unresolved_where_nothing_failed_and_not_all_could_tell(outcomes, expected):
-    assert all_passed(outcomes) is expected

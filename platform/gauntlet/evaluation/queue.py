@@ -8,14 +8,21 @@ whoever waits has a turn once each other participant had one.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Final
 
+import structlog
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
+
+log = structlog.get_logger(__name__)
 
 # Claims are made one after the other: two at once would not see each other's, and both take the same participant's.
-_LOCK: Final = "SELECT pg_advisory_xact_lock(7041776001)"
+_LOCK: Final = "SELECT pg_try_advisory_xact_lock(7041776001)"
+_LOCK_SECONDS: Final = 1.0  # a claim takes some milliseconds: who holds the lock for longer was cut off in the middle
+_PAUSE: Final = 0.004
 #: Jobs that wait, and where their participants stand; as parts of a WITH, with one more condition to be filled in.
 WAITING: Final = """
     busy AS (
@@ -61,10 +68,23 @@ _NEXT: Final = f"""
 def lock_next(*, queues: Sequence[str], host: str) -> uuid.UUID | None:
     """Lock the job that is next in these queues for a host, for the rest of the transaction; None where none is ready.
 
-    Until the transaction ends nobody else claims, so keep it short.
+    Until the transaction ends nobody else claims, so keep it short. A worker that never ends its own keeps nobody
+    waiting: then claims go on out of turn, and still never two of one job.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK)
+        _wait_for_turn(cursor)
         cursor.execute(_NEXT, {"queues": list(queues), "host": host})
         row = cursor.fetchone()
     return row[0] if row else None
+
+
+def _wait_for_turn(cursor: CursorWrapper) -> None:
+    give_up = time.monotonic() + _LOCK_SECONDS
+    while True:
+        cursor.execute(_LOCK)
+        if cursor.fetchone()[0]:
+            return
+        if time.monotonic() > give_up:
+            log.warning("claim.out_of_turn", waited=_LOCK_SECONDS)
+            return
+        time.sleep(_PAUSE)

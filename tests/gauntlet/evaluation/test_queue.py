@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from threading import Barrier
+from threading import Barrier, Event
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -167,6 +167,31 @@ def test_without_the_lock_on_claims_they_do_not(
             return Job.objects.get(pk=found).participant.username
 
     assert Counter(_at_once(3, claim_slowly)) == {"busy": 3}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_was_cut_off_in_a_claim_keeps_no_other_from_claiming(
+    start: Callable[..., Evaluation], phase: Phase, worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        start(phase)
+    monkeypatch.setattr(queue, "_LOCK_SECONDS", 0.05)
+    claimed, over = Event(), Event()
+    held: list[str] = []
+
+    def hang() -> None:
+        with transaction.atomic():
+            held.append(str(queue.lock_next(queues=["default"], host="cut off")))
+            claimed.set()
+            over.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        hanging = pool.submit(lambda: (hang(), connection.close()))
+        assert claimed.wait(60)
+        mine = worker.must_claim()
+        over.set()
+        hanging.result()
+    assert [mine.job] != held
 
 
 def test_a_worker_takes_jobs_of_its_queues_only(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -39,7 +41,7 @@ class Remains:
         runs = [path for path in (self._var / "sandbox" / "runs").glob("*") if path.is_dir()]
         names = [run.name for run in runs]
         jobs = [path for path in (self._var / "work" / "jobs").glob("*/*") if not but or not path.match(f"{but}-*/*")]
-        groups = [path for path in Path("/sys/fs/cgroup").glob("**/gauntlet/job-*") if self._is_ours(path)]
+        groups = [path for path in _control_groups() if self._is_ours(path)]
         leases = [path for path in (self._var / "sandbox" / "uids").glob("*") if path.stat().st_size]
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(self._var) in line]
         return [*names, *map(str, jobs), *map(str, groups), *map(str, leases), *mounts]
@@ -48,3 +50,10 @@ class Remains:
         from gauntlet.evaluation.models import Job
 
         return any(f"job-{pk}" in group.name for pk in Job.objects.values_list("pk", flat=True))
+
+
+def _control_groups() -> Iterator[Path]:
+    """Those of sandboxes, in every hierarchy. Others' groups come and go meanwhile; `os.walk` does not mind."""
+    for folder, names, _ in os.walk("/sys/fs/cgroup"):
+        if folder.endswith("/gauntlet"):
+            yield from (Path(folder, name) for name in names if name.startswith("job-"))

@@ -3,8 +3,9 @@
     python tests/benchmarks/bench_bertscore.py
 
 Import, load and scoring are shown apart, each beside the plain way in the same run: the library's own import and its
-own defaults. The goal is the one call: on an idle machine the library's two threads, a pair at a time, are as fast as our
-one thread; on a busy one they spin against each other and take many times as long. Runs in the scorer's environment (`GAUNTLET_SCORER_PYTHON`, or `var/venv-scorer`, made if need be).
+own defaults. The goal is the one call. On an idle machine the library's two threads, a pair at a time, are as fast as
+our one thread; on a busy one they spin against each other and take many times as long. Runs in the scorer's environment
+(`GAUNTLET_SCORER_PYTHON`, or `var/venv-scorer`, made if need be).
 """
 
 from __future__ import annotations

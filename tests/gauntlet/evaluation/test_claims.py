@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from gauntlet.accounts.models import Event
@@ -227,16 +226,20 @@ def test_cancel_is_final_and_takes_the_lease_from_the_worker(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_workers_that_claim_at_once_never_get_the_same_job(start: Callable[..., Evaluation], worker: Any) -> None:
+def test_workers_that_claim_at_once_never_get_the_same_job(
+    start: Callable[..., Evaluation], worker: Any, at_once: Any
+) -> None:
     for _ in range(8):
         start()
-    claimed = _at_once(4, lambda: [claim.job for _ in range(2) if (claim := worker.claim())])
+    claimed = at_once(4, lambda: [claim.job for _ in range(2) if (claim := worker.claim())])
     jobs = [job for several in claimed for job in several]
     assert len(jobs) == len(set(jobs)) == 8
 
 
 @pytest.mark.django_db(transaction=True)
-def test_without_the_lock_they_do(start: Callable[..., Evaluation], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_lock_they_do(
+    start: Callable[..., Evaluation], monkeypatch: pytest.MonkeyPatch, at_once: Any
+) -> None:
     """The control of the test above: the same reading without the locks gives one job to several."""
     start()
     together = Barrier(4)
@@ -249,18 +252,7 @@ def test_without_the_lock_they_do(start: Callable[..., Evaluation], monkeypatch:
             together.wait(timeout=30)
             return str(job)
 
-    assert len(set(_at_once(4, pick))) == 1
-
-
-def _at_once(count: int, work: Callable[[], Any]) -> list[Any]:
-    def do(_: int) -> Any:
-        try:
-            return work()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(do, range(count)))
+    assert len(set(at_once(4, pick))) == 1
 
 
 def test_a_job_that_cannot_be_put_together_goes_back_and_keeps_no_other_waiting(

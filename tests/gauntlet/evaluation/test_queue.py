@@ -137,11 +137,11 @@ def test_and_in_which_several_workers_claim_while_others_are_at_work(
 
 @pytest.mark.django_db(transaction=True)
 def test_workers_that_claim_at_once_serve_everybody(
-    start: Callable[..., Evaluation], phase: Phase, people: dict[str, Any], worker: Any
+    start: Callable[..., Evaluation], phase: Phase, people: dict[str, Any], worker: Any, at_once: Any
 ) -> None:
     for name in ("busy", "busy", "busy", "busy", "single", "third"):
         start(phase, participant=people[name])
-    assert Counter(owners(_at_once(3, worker.must_claim))) == Counter(list(people))
+    assert Counter(owners(at_once(3, worker.must_claim))) == Counter(list(people))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -151,6 +151,7 @@ def test_without_the_lock_on_claims_they_do_not(
     people: dict[str, Any],
     worker: Any,
     monkeypatch: pytest.MonkeyPatch,
+    at_once: Any,
 ) -> None:
     """The control: claims that do not see each other all go to whoever is first."""
     start(phase, participant=people["single"])
@@ -166,7 +167,7 @@ def test_without_the_lock_on_claims_they_do_not(
             together.wait(timeout=30)
             return Job.objects.get(pk=found).participant.username
 
-    assert Counter(_at_once(3, claim_slowly)) == {"busy": 3}
+    assert Counter(at_once(3, claim_slowly)) == {"busy": 3}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -280,14 +281,3 @@ def test_the_bell_rings_and_sweeps_in_each_queue() -> None:
 
     rung = {(entry["task"], entry["options"]["queue"]) for entry in app.conf.beat_schedule.values()}
     assert rung >= {(task, name) for task in (WORK_TASK, SWEEP_TASK) for name in settings.QUEUES}
-
-
-def _at_once(count: int, work: Callable[[], Any]) -> list[Any]:
-    def do(_: int) -> Any:
-        try:
-            return work()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(do, range(count)))

@@ -15,6 +15,7 @@ from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
 from gauntlet.web.showcase import texts
 from gauntlet.web.showcase.trajectory import store_trajectory
+from gauntlet_scoring.failures import FailureCode, Owner
 
 #: What the judge says of a check that was missed, and of one that held, by criterion.
 _REASONS = {
@@ -56,11 +57,17 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
         "failed_organizer": ("scoring_error", "The scoring program rubric ended with exit code 2."),
     }
     for name in ("waiting", "queued", "running", "scoring", "finished", *failures, "cancelled"):
+        code, message = failures.get(name, ("", ""))
         submission = _submission(
-            phase, person, name=f"planner 13 ({name})", age=len(made) * 19, now=now, state="accepted"
+            phase,
+            person,
+            name=f"planner 13 ({name})",
+            age=len(made) * 19,
+            now=now,
+            state="accepted",
+            counts_as="nothing" if code and FailureCode(code).owner is not Owner.PARTICIPANT else "attempt",
         )
         made[name] = submission
-        code, message = failures.get(name, ("", ""))
         evaluation = _evaluation(submission, state="failed" if code else name, code=code, message=message, now=now)
         done = {"running": 7, "scoring": 20, "finished": 20, "failed_time": 3, "failed_organizer": 20}.get(name, 0)
         _episodes(evaluation, done=done, rng=rng, trajectories=name == "finished")

@@ -65,10 +65,13 @@ def _by_script(request: HttpRequest) -> bool:
 
 
 def _wanted(takes: Set[str]) -> str:
-    """What the open phases take, for the hint at the field."""
+    """What the open phases take, and how large, for the hint at the field."""
+    largest = size(settings.MAX_BUNDLE_BYTES)
     if takes == {Takes.RESULTS}:
-        return "A .zip of your result files"
-    return "A .zip with agent.yaml at its top" + (", or of your result files" if Takes.RESULTS in takes else "")
+        return f"A .zip of your result files, at most {largest}."
+    results = ", or of your result files" if Takes.RESULTS in takes else ""
+    image = f"Or a container image, at most {size(settings.MAX_IMAGE_BYTES)}."
+    return f"A .zip with agent.yaml at its top{results}, at most {largest}. {image}"
 
 
 def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phases: list[Phase]) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         open_phases=phases,
         next_phase=coming[0] if coming else None,
         last_phase=page.phases[-1].phase if page.phases else None,
-        bundle_hint=f"{_wanted(takes)}, at most {size(settings.MAX_BUNDLE_BYTES)}.",
+        bundle_hint=_wanted(takes),
         takes=takes,
         **limits(),
     )

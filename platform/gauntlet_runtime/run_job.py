@@ -29,16 +29,15 @@ from gauntlet_runtime.gateway.messages import (
     Notice,
 )
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool
-from gauntlet_runtime.gateway.recorder import pack
-from gauntlet_runtime.jobs import EpisodeResult, EpisodeSpec, Failure, JobEvent, LeaseLost, RunResult, RunSpec
+from gauntlet_runtime.jobs import Failure, JobEvent, LeaseLost, RunResult, RunSpec
 from gauntlet_runtime.metering import ModelSupply
 from gauntlet_runtime.model_relay import ModelRelay, models_offered, no_provider
 from gauntlet_runtime.packages import PackagesRefused
+from gauntlet_runtime.progress import Progress
 from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
-from gauntlet_scoring.failures import FailureCode, Owner
-from gauntlet_scoring.trajectory import Outcome
+from gauntlet_scoring.failures import FailureCode
 
 PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
 MODEL_SECONDS: Final = 1800.0  # the same for its language models, whose patience is longer
@@ -101,13 +100,9 @@ class RunJob:
         self._models = models
         self._slots = max(1, min(spec.max_parallel_episodes, len(spec.episodes)))
         self._inbox: queue.SimpleQueue[Notice | AgentOver | GatewayOver | Trouble] = queue.SimpleQueue()
-        self._results: dict[str, EpisodeResult] = {}
-        self._failure: Failure | None = None
-        self._crashed: set[str] = set()
+        self._progress = Progress(spec, folder=folder, on_event=on_event)
         self._served: set[int] = set()  # sandboxes that brought an episode to an end
-        self._probing = spec.probe
         self._barren = 0
-        self._leave_by: float | None = None
 
     def run(self) -> RunResult:
         """See `gauntlet_runtime.episodes.run_episodes`."""
@@ -159,8 +154,8 @@ class RunJob:
                     self._relay.close()
                 self._gateway.release()
         return RunResult(
-            episodes=[self._results[e.episode] for e in self._spec.episodes if e.episode in self._results],
-            failure=self._failure,
+            episodes=self._progress.results(),
+            failure=self._progress.failure,
             log=self._agents.log,
             environment_log=self._environments.log,
             agent_seconds=self._agents.seconds,
@@ -215,7 +210,7 @@ class RunJob:
         # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
         # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
         waiting = PLATFORM_SECONDS + (MODEL_SECONDS if self._spec.llm is not None else 0.0)
-        waiting *= 1 if self._alone else len(self._left())
+        waiting *= 1 if self._alone else len(self._progress.left())
         return AgentSandbox(
             self._program,
             generation=generation,
@@ -235,8 +230,8 @@ class RunJob:
 
     def _start_agents(self) -> None:
         """Start as many sandboxes as there is work for."""
-        most = self._slots if self._alone and not self._probing else 1
-        for _ in range(min(most, len(self._left())) - self._working()):
+        most = self._slots if self._alone and not self._progress.probing else 1
+        for _ in range(min(most, len(self._progress.left())) - self._working()):
             self._agents.start()
 
     def _working(self) -> int:
@@ -248,7 +243,7 @@ class RunJob:
 
         Not before that agent has its episode: making a sandbox would hold up its start.
         """
-        if self._alone and len(self._left()) > self._working():
+        if self._alone and len(self._progress.left()) > self._working():
             self._agents.prepare()
 
     def _read_notices(self) -> None:
@@ -262,16 +257,13 @@ class RunJob:
 
     # Steps
 
-    def _left(self) -> list[EpisodeSpec]:
-        return [episode for episode in self._spec.episodes if episode.episode not in self._results]
-
     def _over(self) -> bool:
         """Every wanted episode has its result, and the agent has left or had its time for that."""
-        if self._failure is not None:
+        if self._progress.failure is not None:
             return True
-        if self._left() or self._leave_by is None:
+        if self._progress.done_at is None:
             return False
-        return not self._agents.unclosed or time.monotonic() > self._leave_by
+        return not self._agents.unclosed or time.monotonic() > self._progress.done_at + LEAVE_SECONDS
 
     def _step(self) -> None:
         if self._cancelled.is_set():
@@ -300,41 +292,11 @@ class RunJob:
                 raise GatewayLost("The gateway ended unexpectedly.")
 
     def _keep(self, ended: EpisodeEnded) -> None:
-        trajectory = None
-        if ended.folder is not None:
-            trajectory = pack(ended.folder, self._folder / f"trajectory-{ended.folder.name}.zip")
-        self._results[ended.episode] = EpisodeResult(
-            episode=ended.episode,
-            outcome=ended.outcome,
-            failure=ended.failure,
-            message=ended.message,
-            seconds=ended.seconds,
-            steps=ended.steps,
-            tool_calls=ended.tool_calls,
-            model_calls=ended.model_calls,
-            tokens=ended.tokens,
-            cost=ended.cost,
-            trajectory=trajectory,
-        )
-        if ended.lost:
-            self._crashed.add(ended.episode)
-        self._tell_end(ended.episode)
-        if self._probing and ended.proves_agent:
-            self._probing = False
-            self._on_event(JobEvent.AGENT_PROVEN, {})
+        self._progress.keep(ended)
         if self._alone and ended.generation is not None:
             self._served.add(ended.generation)
             if not ended.lost:  # else its end tells first whether another start is worth it
                 self._start_agents()
-
-    def _tell_end(self, episode: str) -> None:
-        result = self._results[episode]
-        self._on_event(
-            JobEvent.EPISODE_ENDED,
-            {"episode": episode, "outcome": result.outcome.value, "failure": result.failure and result.failure.value},
-        )
-        if not self._left():
-            self._leave_by = time.monotonic() + LEAVE_SECONDS
 
     # The agent's end
 
@@ -362,49 +324,21 @@ class RunJob:
         if agent.failure is None:
             raise SandboxError("The gateway closed an agent that did not end.")
         why = self._unopened(closed, agent, agent.failure)
-        if self._probing and self._probe_failed(closed, agent.failure, why):
+        if self._progress.probe_failed(opened=closed.opened, failure=agent.failure, unopened=why):
             return
-        if not self._left():
+        if not self._progress.left():
             return
         self._barren = 0 if closed.opened else self._barren + 1
         if self._barren < _BARREN_STARTS:
             self._start_agents()
         elif not self._working():  # one that is at work may show that the agent works
-            self._give_up(why)
-
-    def _probe_failed(self, closed: AgentClosed, failure: Failure, unopened: Failure) -> bool:
-        """Whether the agent opened no episode, or has lost the first two, or all there are, to crashes."""
-        telling = self._telling()
-        if not closed.opened and not telling and self._left():
-            self._failure = unopened
-        elif telling and self._crashed.issuperset(telling) and (len(telling) > 1 or not self._left()):
-            self._failure = failure
-        return self._failure is not None
-
-    def _telling(self) -> set[str]:
-        """The episodes that say something of the agent: those that the environment or the platform ended do not."""
-        ended = self._results.items()
-        return {name for name, one in ended if one.failure is None or one.failure.owner is Owner.PARTICIPANT}
+            self._progress.give_up(why)
 
     def _unopened(self, closed: AgentClosed, agent: AgentSandbox, failure: Failure) -> Failure:
         """Why an agent had no episode: in words of its own where it never asked for one."""
         if failure.code is not FailureCode.AGENT_ERROR or closed.asked or agent.verdict is None:
             return failure
         return never_asked(agent.verdict)
-
-    def _give_up(self, failure: Failure) -> None:
-        for episode in self._left():
-            self._results[episode.episode] = EpisodeResult(
-                episode=episode.episode,
-                outcome=Outcome.FAILED,
-                failure=failure.code,
-                message=failure.message,
-                seconds=0.0,
-            )
-            self._crashed.add(episode.episode)
-            self._tell_end(episode.episode)
-        if self._probing and self._crashed.issuperset(self._telling()):
-            self._failure = failure
 
     # End
 

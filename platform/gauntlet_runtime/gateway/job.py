@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -11,7 +10,16 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from gauntlet_runtime.gateway.agents import Agent
+from gauntlet_runtime.gateway.agents import Agent, Agents
+from gauntlet_runtime.gateway.endings import (
+    FAILED_TWICE,
+    LOST_ITS_STATE,
+    NOT_SET_UP,
+    ended_notice,
+    never_began,
+    no_answer,
+    record_full,
+)
 from gauntlet_runtime.gateway.environment import EnvironmentLink, visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import (
@@ -24,9 +32,7 @@ from gauntlet_runtime.gateway.errors import (
 from gauntlet_runtime.gateway.fatal import give_up, watch
 from gauntlet_runtime.gateway.messages import (
     AgentClosed,
-    AgentIdle,
     EnvironmentLost,
-    EpisodeEnded,
     EpisodeOpened,
     JobSetup,
 )
@@ -36,7 +42,6 @@ from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
 DRAIN_SECONDS: Final = 10.0  # how long the end of an episode waits for what its environment is still busy with
-_ORGANIZER: Final = "Its organizer has to look at it."
 _AGAIN: Final = "The environment of this episode failed, so the episode is handed out again."
 
 
@@ -63,10 +68,10 @@ class Job:
         self._opening: dict[object, Agent] = {}  # requests that wait for an episode, in order
         self._probing = setup.probe
         self._changed = asyncio.Event()
-        self._agents: dict[int, Agent] = {}  # those that run, by generation
+        self._agents = Agents(setup, notify, is_busy=self._is_busy)
         self._records = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._spawn(self._watch_idleness())
+        self._spawn(self._agents.watch_idleness())
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -82,7 +87,7 @@ class Job:
 
     def agent_starting(self, generation: int) -> None:
         """A new sandbox may open episodes from now on."""
-        self._agents[generation] = Agent(generation, isolation=self._setup.isolation, idle_since=time.monotonic())
+        self._agents.starting(generation)
 
     async def agent_ended(self, generation: int, failure: FailureCode, message: str) -> None:
         """End what that sandbox left open, and tell when done."""
@@ -94,26 +99,10 @@ class Job:
             await self._changed.wait()
         self._notify(AgentClosed(generation=generation, opened=agent.opened, asked=agent.asked))
 
-    async def _watch_idleness(self) -> None:
-        while True:
-            await asyncio.sleep(0.2)
-            now = time.monotonic()
-            for agent in self._agents.values():
-                if self._is_busy(agent) or agent.told_idle:
-                    agent.idle_since = now
-                elif now - agent.idle_since > self._patience(agent):
-                    agent.told_idle = True
-                    self._notify(AgentIdle(generation=agent.generation))
-
     def _is_busy(self, agent: Agent) -> bool:
         if agent.done:
             return False
         return not self._queue or self._open_of(agent) > 0 or agent in self._opening.values()
-
-    def _patience(self, agent: Agent) -> float:
-        if agent.done:
-            return self._setup.leave_seconds
-        return self._setup.grace_seconds if agent.overdue else self._setup.idle_seconds
 
     def _open_of(self, agent: Agent) -> int:
         return sum(episode.generation == agent.generation for episode in self._open.values())
@@ -130,14 +119,7 @@ class Job:
         if self._slots.all_down:
             while self._queue:
                 waiting = self._queue.popleft()
-                self._notify(
-                    EpisodeEnded(
-                        episode=waiting.spec.episode,
-                        outcome=Outcome.FAILED,
-                        failure=FailureCode.ENVIRONMENT_ERROR,
-                        message=message,
-                    )
-                )
+                self._notify(never_began(waiting.spec, message))
         self._wake()
 
     async def _lose(self, slot: Slot, link: EnvironmentLink, reason: str) -> None:
@@ -156,7 +138,7 @@ class Job:
                 episode,
                 Outcome.FAILED,
                 failure=FailureCode.ENVIRONMENT_ERROR,
-                message=f"The competition's environment failed twice during this episode. {_ORGANIZER}",
+                message=FAILED_TWICE,
             )
             return
         episode.closing = True
@@ -180,7 +162,7 @@ class Job:
         Raises:
             ApiError: 429, as many are open as may be; 410, the asking sandbox is over.
         """
-        agent = self._running(generation)
+        agent = self._agents.running(generation)
         agent.asked = True
         most = agent.parallel(len(self._slots))
         if self._open_of(agent) + sum(waiting is agent for waiting in self._opening.values()) >= most:
@@ -207,12 +189,6 @@ class Job:
         agent.overdue = True  # whatever is left is for another sandbox: this one is to leave
         return None
 
-    def _running(self, generation: int) -> Agent:
-        agent = self._agents.get(generation)
-        if agent is None or agent.told_idle:  # an episode that it opened now would be lost with it
-            raise ApiError(410, "agent_ended", "This sandbox is over.")
-        return agent
-
     async def _change(self, generation: int) -> None:
         """Wait until something is different, as long as this sandbox runs.
 
@@ -220,7 +196,7 @@ class Job:
             ApiError: 410, it is over.
         """
         await self._changed.wait()
-        self._running(generation)
+        self._agents.running(generation)
 
     async def _wait_for_turn(self, request: object, generation: int) -> None:
         """Until an agent has brought one episode to its end, a crash costs it no more than the one at hand."""
@@ -245,7 +221,7 @@ class Job:
         if link is None or waiting is None or agent.generation not in self._agents:
             slot.free()
             self._wake()
-            self._running(agent.generation)
+            self._agents.running(agent.generation)
             return None
         self._queue.remove(waiting)
         agent.trials[waiting.spec.key] = waiting.spec.trial
@@ -260,7 +236,7 @@ class Job:
             slot.free()
             self._queue.appendleft(waiting)
             self._wake()
-            self._running(agent.generation)
+            self._agents.running(agent.generation)
             return None
         return self._opened_episode(waiting, agent, slot, link, tools)
 
@@ -270,14 +246,7 @@ class Job:
         elif waiting.attempt == 1:
             self._queue.appendleft(Waiting(waiting.spec, attempt=2))
         else:
-            self._notify(
-                EpisodeEnded(
-                    episode=waiting.spec.episode,
-                    outcome=Outcome.FAILED,
-                    failure=FailureCode.ENVIRONMENT_ERROR,
-                    message=f"The competition's environment could not set up this scenario. {_ORGANIZER}",
-                )
-            )
+            self._notify(never_began(waiting.spec, NOT_SET_UP))
         await self._lose(slot, link, reason)
 
     def _opened_episode(
@@ -317,13 +286,8 @@ class Job:
                 continue
             if (agent := self._agents.get(episode.generation)) is not None:
                 agent.overdue = True
-            seconds = episode.limits.episode_seconds
-            await self.end(
-                episode,
-                Outcome.FAILED,
-                failure=FailureCode.TIME_LIMIT,
-                message=f"The agent gave no answer within the {seconds:g} seconds of an episode.",
-            )
+            message = no_answer(episode.limits)
+            await self.end(episode, Outcome.FAILED, failure=FailureCode.TIME_LIMIT, message=message)
 
     def open_episodes(self, generation: int) -> list[Episode]:
         """The episodes that this sandbox has open."""
@@ -365,13 +329,7 @@ class Job:
     # Ends
 
     def _record_is_full(self, episode: Episode) -> None:
-        most = episode.limits.record_bytes / (1 << 20)
-        self.end_soon(
-            episode,
-            FailureCode.OUTPUT_LIMIT,
-            f"The record of this episode grew beyond the {most:g} MiB allowed: messages, notes, plans, tool calls and "
-            "their results together. Say less, and ask tools for less.",
-        )
+        self.end_soon(episode, FailureCode.OUTPUT_LIMIT, record_full(episode.limits))
 
     async def end(self, episode: Episode, outcome: Outcome, *, failure: FailureCode | None, message: str) -> None:
         """Close an episode, once; whoever comes second waits for the first."""
@@ -393,48 +351,22 @@ class Job:
         seconds = episode.clock.used
         # Calls that an agent left running when it answered are its own affair: they may take as long as calls may.
         patience = self._setup.call_seconds if outcome is Outcome.ANSWERED else DRAIN_SECONDS
-        state, broken = await self._final_state(episode, patience)
+        state, broken = await self._slots.final_state(episode, patience)
         if broken is not None:
             await self._lose(self._slots[episode.slot], episode.link, broken)
             if outcome is Outcome.ANSWERED:  # the state is part of what is scored
                 if episode.attempt == 1:
                     await self._again_or_end(episode)
                     return
-                outcome, failure = Outcome.FAILED, FailureCode.ENVIRONMENT_ERROR
-                message = (
-                    "The competition's environment lost its state before it was read. Its organizer has to look at it."
-                )
+                outcome, failure, message = Outcome.FAILED, FailureCode.ENVIRONMENT_ERROR, LOST_ITS_STATE
         episode.recorder.end(outcome, failure=failure, message=message, seconds=seconds, state=state)
         agent = self._agents.get(episode.generation)
         answered = outcome is Outcome.ANSWERED
-        ended = EpisodeEnded(
-            episode=episode.spec.episode,
-            outcome=outcome,
-            failure=failure,
-            message=message,
-            seconds=seconds,
-            steps=episode.actions,
-            tool_calls=episode.tool_calls,
-            model_calls=episode.meter.calls,
-            tokens=episode.meter.tokens,
-            cost=episode.meter.cost,
-            folder=episode.recorder.folder,
-            generation=episode.generation,
-            lost=agent is None and not answered,
+        ended = ended_notice(
+            episode, outcome, failure=failure, message=message, seconds=seconds, lost=agent is None and not answered
         )
         if agent is not None:
             agent.ended += 1
         self._probing = self._probing and not ended.proves_agent
         self._notify(ended)
         self._leave(episode, answered_episode() if answered else closed_episode(message))
-
-    async def _final_state(self, episode: Episode, patience: float) -> tuple[Any | None, str | None]:
-        """What gauntlet_state says, and why the environment cannot go on, where it cannot."""
-        if not await episode.quiet(patience):
-            return None, "it was still busy when its episode ended"
-        if self._slots[episode.slot].link is not episode.link and not episode.link.keeps_state():
-            return None, None
-        try:
-            return await episode.link.state(), None
-        except EnvironmentFailed as error:
-            return None, str(error)

@@ -92,3 +92,14 @@ class Slots:
                 return slot
             await change()
         return None
+
+    async def final_state(self, episode: Episode, patience: float) -> tuple[Any | None, str | None]:
+        """What gauntlet_state says, and why the environment cannot go on, where it cannot."""
+        if not await episode.quiet(patience):
+            return None, "it was still busy when its episode ended"
+        if self._slots[episode.slot].link is not episode.link and not episode.link.keeps_state():
+            return None, None
+        try:
+            return await episode.link.state(), None
+        except EnvironmentFailed as error:
+            return None, str(error)

@@ -13,6 +13,7 @@ from django.conf import settings
 from gauntlet.accounts.models import User
 from gauntlet.competitions.bundle.plan import BoardPlan, CompetitionPlan, PhasePlan, TaskPlan
 from gauntlet.competitions.models import (
+    Baseline,
     Column,
     Competition,
     Leaderboard,
@@ -108,6 +109,7 @@ class Creation:
                     text=scenario.text,
                     show=scenario.show,
                     category=scenario.category,
+                    tags=scenario.tags,
                     public=scenario.public,
                 )
                 for index, scenario in enumerate(plan.scenarios)
@@ -164,6 +166,7 @@ class Creation:
                 hidden=column.hidden,
                 source=column.source,
                 over=column.over,
+                where=column.where,
                 pass_at=column.pass_at,
                 interval=column.interval,
                 low=column.low,
@@ -172,4 +175,8 @@ class Creation:
                 computation_indexes=column.computation_indexes,
             )
             for column in plan.columns
+        )
+        Baseline.objects.bulk_create(
+            Baseline(leaderboard=board, index=number, name=one.name, source=one.source, scores=one.scores)
+            for number, one in enumerate(plan.baselines)
         )

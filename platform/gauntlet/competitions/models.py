@@ -136,6 +136,7 @@ class Scenario(models.Model):
     text = models.TextField()
     show = models.JSONField(default=dict, help_text="what the agent sees beside the text")
     category = models.CharField(max_length=64, blank=True)
+    tags = models.JSONField(default=dict, help_text="category, type and stage: what a column's `where` looks at")
     public = models.BooleanField(default=False)
 
     class Meta:
@@ -227,6 +228,20 @@ class Leaderboard(models.Model):
         constraints: ClassVar = [models.UniqueConstraint(fields=["competition", "key"], name="leaderboard_key")]
 
 
+class Baseline(models.Model):
+    """A published result beside a board: shown for comparison, marked, without a rank."""
+
+    leaderboard = models.ForeignKey(Leaderboard, on_delete=models.CASCADE, related_name="baselines")
+    index = models.PositiveSmallIntegerField()
+    name = models.CharField(max_length=100)
+    source = models.CharField(max_length=300, help_text="where the numbers were published")
+    scores = models.JSONField(default=dict, help_text="by column key")
+
+    class Meta:
+        ordering: ClassVar = ["index"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["leaderboard", "name"], name="baseline_name")]
+
+
 class Sorting(models.TextChoices):
     """In which direction better lies."""
 
@@ -251,6 +266,7 @@ class Column(models.Model):
         default="mean",
         help_text="mean, std, sum, min, max or pass^k: combines scenarios, trials and tasks",
     )
+    where = models.JSONField(default=dict, help_text="tag to the values that count; empty: all scenarios")
     pass_at = models.FloatField(null=True, help_text="from which value on a trial passes, for pass^k")
     interval = models.CharField(max_length=16, blank=True, help_text="bootstrap, or nothing")
     low = models.FloatField(null=True, help_text="scale")

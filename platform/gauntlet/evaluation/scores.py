@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from decimal import Decimal
+from typing import Any, Final
 
 from django.db import transaction
-from django.db.models import Avg, Count, Q, Sum
+from django.db.models import Count
 
 from gauntlet.competitions.models import Takes
 from gauntlet.evaluation.claims import lock_held, retry_or_fail
@@ -24,6 +25,7 @@ from gauntlet_scoring.episode_files import ScenarioRow
 from gauntlet_scoring.failures import FailureCode
 
 _LAYOUT: Final = "See whether your results are named and laid out as the competition's pages ask."
+_MEASURES: Final = ("steps", "tool_calls", "seconds", "model_calls", "tokens", "cost")  # of every episode
 _KEY_LENGTH: Final = 80  # what the columns of Score and ScenarioScore take
 
 
@@ -132,30 +134,37 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
     """All scores of a finished evaluation: the programs' and the platform's own measures of its episodes.
 
     The platform's own: ``episodes.steps``, ``episodes.tool_calls``, ``episodes.seconds`` and, of language models,
-    ``episodes.model_calls``, ``episodes.tokens`` and ``episodes.cost`` (means), ``episodes.total_tokens`` and
-    ``episodes.total_cost`` (sums), and ``episodes.answered`` (share).
+    ``episodes.model_calls``, ``episodes.tokens`` and ``episodes.cost`` of every episode, ``episodes.answered`` (0 or
+    1), and over all of them ``episodes.total_tokens`` and ``episodes.total_cost``.
     """
     aggregates = dict(evaluation.scores.values_list("key", "value"))
     if not evaluation.episodes_total:  # results that were submitted
         return TaskScores(aggregates=aggregates)
-    own = evaluation.episodes.aggregate(
-        steps=Avg("steps"),
-        tool_calls=Avg("tool_calls"),
-        seconds=Avg("seconds"),
-        model_calls=Avg("model_calls"),
-        mean_tokens=Avg("tokens"),
-        mean_cost=Avg("cost"),
-        total_tokens=Sum("tokens"),
-        total_cost=Sum("cost"),
-        answered=Count("pk", filter=Q(outcome="answered")) * 1.0 / Count("pk"),
-    )
-    # Django takes no alias that is a field of the model.
-    own |= {"tokens": own.pop("mean_tokens"), "cost": own.pop("mean_cost")}
-    aggregates |= {f"episodes.{name}": float(value) for name, value in own.items() if value is not None}
     scenarios: dict[str, list[TrialScore]] = {}
     for key, score in _trial_scores(evaluation):
         scenarios.setdefault(key, []).append(score)
-    return TaskScores(aggregates=aggregates, scenarios=scenarios)
+    measures, totals, tags = _measures(evaluation)
+    return TaskScores(aggregates=aggregates | totals, scenarios=scenarios | measures, tags=tags)
+
+
+def _measures(
+    evaluation: Evaluation,
+) -> tuple[dict[str, list[TrialScore]], dict[str, float], dict[str, dict[str, str]]]:
+    """The platform's own measures of every episode and their totals, by key; the scenarios' tags, by opaque id."""
+    rows = evaluation.episodes.order_by("scenario__key", "trial").values_list(
+        "scenario__opaque_id", "scenario__tags", "trial", "outcome", *_MEASURES
+    )
+    measures: dict[str, list[TrialScore]] = {}
+    totals = {"tokens": 0, "cost": Decimal(0)}
+    tags: dict[str, dict[str, str]] = {}
+    for scenario, own_tags, trial, outcome, *values in rows:
+        tags[scenario] = own_tags
+        measured: dict[str, Any] = {"answered": outcome == "answered", **dict(zip(_MEASURES, values, strict=True))}
+        for name, value in measured.items():
+            if value is not None:
+                measures.setdefault(f"episodes.{name}", []).append(TrialScore(scenario, trial, float(value)))
+        totals = {name: total + measured[name] for name, total in totals.items()}
+    return measures, {f"episodes.total_{name}": float(total) for name, total in totals.items()}, tags
 
 
 def _trial_scores(evaluation: Evaluation) -> Iterator[tuple[str, TrialScore]]:

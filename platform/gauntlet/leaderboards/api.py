@@ -53,6 +53,10 @@ def board_json(found: Board) -> dict[str, Any]:
         ],
         "rows": [_row_json(row) for row in found.rows],
         "own_row": _row_json(found.own_row) if found.own_row else None,
+        "published": [
+            {"name": one.name, "source": one.source, "scores": {key: cell.value for key, cell in one.cells.items()}}
+            for one in found.published
+        ],
         "entries": found.entries,
         "matching": found.total,
         "page": found.page,

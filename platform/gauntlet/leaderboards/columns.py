@@ -30,10 +30,11 @@ class TrialScore(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TaskScores:
-    """What the evaluation in force of one task gave; ``scenarios`` by score key."""
+    """What the evaluation in force of one task gave; ``scenarios`` by score key, ``tags`` by a scenario's opaque id."""
 
     aggregates: Mapping[str, float]
     scenarios: Mapping[str, Sequence[TrialScore]] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +81,8 @@ def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dic
     Codabench program's) combines the tasks. A computed column combines other columns by their index. ``std`` is the
     sample standard deviation of the trials' means, over the scenarios of which all trials were verified. ``pass^k`` is
     the mean over scenarios of C(c, k) / C(n, k), with c of n verified trials passed; a scenario with fewer than k
-    verified ones is left out, for it tells neither way.
+    verified ones is left out, for it tells neither way. A column with ``where`` counts the scenarios that carry its
+    tags, and is absent where there are none.
     """
     values = {
         column.key: value
@@ -113,16 +115,21 @@ def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
         row._replace(scenario=f"{number}:{row.scenario}")
         for number, task in enumerate(tasks)
         for row in _pick(task.scenarios, column.source) or ()
+        if _counts(task.tags.get(row.scenario, {}), column.where)
     ]
     if rows:
         return _from_trials(column, rows)
-    if over_trials(column):
+    if over_trials(column) or column.where:
         return None
     aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
     # A task without the score leaves the column empty: a part is not shown as the whole.
     if not aggregates or len(aggregates) < len(tasks):
         return None
     return _combined(column.over, aggregates)
+
+
+def _counts(tags: Mapping[str, str], where: Mapping[str, Sequence[str]]) -> bool:
+    return all(tags.get(tag) in wanted for tag, wanted in where.items())
 
 
 def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:

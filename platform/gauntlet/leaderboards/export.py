@@ -14,7 +14,7 @@ from django.db.models.functions import Rank
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Sorting
 from gauntlet.leaderboards.columns import primary_column, shown_columns
 from gauntlet.leaderboards.models import ColumnValue, Entry
-from gauntlet.leaderboards.selectors import best_first, in_order
+from gauntlet.leaderboards.selectors import Published, best_first, in_order, published
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
@@ -39,10 +39,13 @@ def board_csv(*, leaderboard: Leaderboard, phase: Phase) -> Iterator[str]:
     Everything is read before this returns: an error is an answer of its own and not the end of half a file.
     """
     columns = shown_columns(leaderboard)
+    primary = primary_column(leaderboard)
+    ascending = primary.sorting == Sorting.ASC
     return _pieces(
         columns,
         _standings(leaderboard, phase),
         cells=_cells(columns, leaderboard=leaderboard, phase=phase),
+        beside=published(leaderboard, sorted_by=primary, ascending=ascending),
     )
 
 
@@ -71,25 +74,37 @@ def _cells(columns: Sequence[Column], *, leaderboard: Leaderboard, phase: Phase)
     return cells
 
 
-def _pieces(columns: Sequence[Column], standings: Sequence[_Standing], *, cells: _Cells) -> Iterator[str]:
+def _pieces(
+    columns: Sequence[Column], standings: Sequence[_Standing], *, cells: _Cells, beside: Sequence[Published]
+) -> Iterator[str]:
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     head = [_safe(f"{column.key}{end}") for column in columns for end in ("", "_low", "_high")]
-    writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at"])
+    writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at", "source"])
     keys = [column.pk for column in columns]
     for start in range(0, len(standings) or 1, _ROWS_AT_ONCE):
         rows = standings[start : start + _ROWS_AT_ONCE]
         writer.writerows(_line(one, keys, cells=cells.get(one.pk, {})) for one in rows)
+        if start + _ROWS_AT_ONCE >= len(standings):
+            writer.writerows(_published_line(one, columns) for one in beside)
         yield file.getvalue()
         file.seek(0)
         file.truncate()
+
+
+def _published_line(one: Published, columns: Sequence[Column]) -> list[object]:
+    line: list[object] = ["", _safe(one.name), True]
+    for column in columns:
+        cell = one.cells.get(column.key)
+        line += (cell.value, None, None) if cell else _MISSING
+    return [*line, "", "", _safe(one.source)]
 
 
 def _line(standing: _Standing, keys: Sequence[int], *, cells: Mapping[int, _Cell]) -> list[object]:
     line: list[object] = ["" if standing.baseline else standing.rank, _safe(standing.participant), standing.baseline]
     for key in keys:
         line += cells.get(key, _MISSING)  # the csv module writes a float as repr does: unrounded
-    return [*line, standing.scenarios, standing.submitted_at.isoformat()]
+    return [*line, standing.scenarios, standing.submitted_at.isoformat(), ""]
 
 
 def _safe(text: str) -> str:

@@ -53,6 +53,15 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Published:
+    """A published result, shown beside the rows for comparison; it has no rank and takes none."""
+
+    name: str
+    source: str
+    cells: dict[str, Cell]  # by column key
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """One page of a leaderboard in one phase."""
 
@@ -64,6 +73,7 @@ class Board:
     ascending: bool
     rows: Sequence[Row]
     own_row: Row | None  # the reader's own, also when it is not among `rows`
+    published: Sequence[Published]  # in the order asked for, on every page
     total: int  # rows that match the search
     entries: int  # rows on the board
     page: int
@@ -121,6 +131,7 @@ def board(
         ascending=ascending,
         rows=[rows[one.pk] for one in standings],
         own_row=rows[own.pk] if own else None,
+        published=published(leaderboard, sorted_by=sorted_by, ascending=ascending),
         total=total,
         entries=summary["entries"],
         page=page,
@@ -131,6 +142,26 @@ def board(
         low=primary.low if primary.low is not None else summary["low"] or 0.0,
         high=primary.high if primary.high is not None else summary["high"] or 1.0,
     )
+
+
+def published(leaderboard: Leaderboard, *, sorted_by: Column, ascending: bool) -> list[Published]:
+    """The published results of a board by their values in a column, a missing one last."""
+    precision = {column.key: column.precision for column in shown_columns(leaderboard)}
+    found = [
+        Published(
+            name=one.name,
+            source=one.source,
+            cells={key: Cell(one.scores[key], None, None, precision[key]) for key in precision if key in one.scores},
+        )
+        for one in leaderboard.baselines.all()
+    ]
+    sign = 1 if ascending else -1
+
+    def place(one: Published) -> tuple[bool, float]:
+        cell = one.cells.get(sorted_by.key)
+        return (True, 0.0) if cell is None else (False, sign * cell.value)
+
+    return sorted(found, key=place)
 
 
 def in_order(entries: QuerySet[Entry], *, sorted_by: Column, primary: Column, ascending: bool) -> QuerySet[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -12,7 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from gauntlet.competitions.models import Column
-from gauntlet.leaderboards.selectors import Board, Row
+from gauntlet.leaderboards.selectors import Board, Cell, Published, Row
 from gauntlet.web.templatetags.gauntlet_ui import bar
 
 PAGE_SIZE: Final = 200  # rows on one page
@@ -79,17 +80,7 @@ def rows(board: Board) -> SafeString:
 def _row(row: Row, board: Board, columns: list[Column]) -> SafeString:
     look = ' id="me" class="me"' if row.mine else ' class="base"' if row.baseline else ""
     name = format_html("{}{}", row.participant, _tag(row))
-    cells = format_html_join(
-        "",
-        "<td>{}{}",
-        (
-            (
-                cell.text if (cell := row.cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),
-                bar(cell, board.low, board.high) if column == board.primary else "",
-            )
-            for column in columns
-        ),
-    )
+    cells = _cells(row.cells, board, columns)
     return format_html(
         "<tr{}><td>{}<th>{}{}<td>{}<td><time>{}</time><details><summary>More</summary></details>",
         mark_safe(look),  # noqa: S308 -- one of three constants
@@ -98,6 +89,36 @@ def _row(row: Row, board: Board, columns: list[Column]) -> SafeString:
         cells,
         row.scenarios,
         f"{row.submitted_at:%Y-%m-%d}",
+    )
+
+
+def _cells(cells: Mapping[str, Cell], board: Board, columns: list[Column]) -> SafeString:
+    return format_html_join(
+        "",
+        "<td>{}{}",
+        (
+            (
+                cell.text if (cell := cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),
+                bar(cell, board.low, board.high) if column == board.primary else "",
+            )
+            for column in columns
+        ),
+    )
+
+
+def published_rows(board: Board) -> SafeString:
+    """The rows of published results: marked, without rank, each with its source."""
+    columns = in_order(board)
+    return format_html_join("", "{}", ((_published(one, board, columns),) for one in board.published))
+
+
+def _published(one: Published, board: Board, columns: list[Column]) -> SafeString:
+    return format_html(
+        '<tr class="base"><td>–<th>{} <span class="tag">published</span><small>{}</small>{}<td>–<td>'
+        "<details><summary>More</summary></details>",
+        one.name,
+        one.source,
+        _cells(one.cells, board, columns),
     )
 
 

@@ -72,6 +72,23 @@ def test_trials_have_a_sandbox_each_and_a_column_may_ask_for_all_of_them(bundle:
     assert (column.over, column.pass_at, column.low, column.high) == ("pass^3", 10.0, 0.0, 1.0)
 
 
+def test_columns_choose_scenarios_by_tags_of_the_ground_truth_and_baselines_stand_beside_the_board(
+    bundle: Any, organizer: User
+) -> None:
+    bundle.replace("over: sum", "over: sum\n        where: {category: Data Query, type: [IoT]}")
+    bundle.replace(
+        "    columns:", "    baselines:\n      - {name: gpt-4.1, source: A paper, scores: {score: 0.65}}\n    columns:"
+    )
+    competition = import_bundle(bundle.root, organizer=organizer, publish=True)
+    board = competition.leaderboards.get()
+    assert board.columns.get(key="own").where == {"category": ["Data Query"], "type": ["IoT"]}
+    assert board.columns.get(key="score").where == {}
+    scenarios = competition.tasks.get().scenarios.all()
+    assert [one.tags for one in scenarios] == [{"category": "Data Query", "type": "IoT"}] * 2
+    baseline = board.baselines.get()
+    assert (baseline.name, baseline.source, baseline.scores) == ("gpt-4.1", "A paper", {"score": 0.65})
+
+
 def test_scenarios_have_opaque_ids_that_differ_between_tasks_and_secrets(
     bundle: Any, organizer: User, settings: Any
 ) -> None:

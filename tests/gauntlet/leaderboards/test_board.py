@@ -53,6 +53,20 @@ def test_equal_scores_share_a_rank_and_the_next_rank_is_skipped(
     assert ranks(read(phase)) == [(1, "bob"), (1, "eve"), (3, "ada"), (4, "joe")]
 
 
+def test_published_results_stand_beside_the_rows_in_the_same_order_and_take_no_rank(
+    phase: Phase, enter: Callable[..., Submission], people: dict[str, User]
+) -> None:
+    made = phase.competition.leaderboards.get().baselines
+    for number, (name, score) in enumerate([("low", 0.1), ("high", 0.9), ("none", None)]):
+        made.create(index=number, name=name, source="A paper", scores={} if score is None else {"score": score})
+    enter(people["ada"], 0.5)
+    found = read(phase)
+    assert ranks(found) == [(1, "ada")]
+    assert [one.name for one in found.published] == ["high", "low", "none"]
+    assert [one.name for one in read(phase, sort="-score").published] == ["low", "high", "none"]
+    assert found.published[0].cells["score"].text == "0.900"
+
+
 def test_unrounded_values_decide_where_the_shown_digits_are_equal(
     phase: Phase, enter: Callable[..., Submission], people: dict[str, User]
 ) -> None:

@@ -46,6 +46,22 @@ def test_scenarios_of_the_same_id_in_two_tasks_are_not_one_cluster() -> None:
     assert (apart.low, apart.high) == (0.0, 1.0)
 
 
+def test_a_column_counts_the_scenarios_that_carry_its_tags() -> None:
+    tags = {"s0": {"category": "Data Query", "stage": "1"}, "s1": {"category": "Prediction", "stage": "1"}, "s2": {}}
+    scored = scenarios(0.0, 1.0, 0.5)
+    task = TaskScores(aggregates={"rubric.score": 0.5}, scenarios=scored.scenarios, tags=tags)
+
+    def value(**where: list[str]) -> float | None:
+        found = column_values([column(where=where)], [task]).get("c")
+        return found and found.value
+
+    assert value(category=["Prediction"]) == 1.0
+    assert value(stage=["1"]) == 0.5
+    assert value(category=["Data Query", "Prediction"], stage=["1"]) == 0.5
+    assert value(category=["Data Query"], stage=["2"]) is None  # and not the aggregate of all
+    assert value() == 0.5
+
+
 def test_aggregates_are_combined_over_tasks_where_a_program_gives_no_scenarios() -> None:
     tasks = [TaskScores(aggregates={"rubric.score": 0.2}), TaskScores(aggregates={"rubric.score": 0.6})]
     assert column_values([column()], tasks)["c"].value == pytest.approx(0.4)

@@ -20,7 +20,7 @@ from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission
 
-HEAD = "rank,participant,baseline,score,score_low,score_high,steps,steps_low,steps_high,scenarios,submitted_at"
+HEAD = "rank,participant,baseline,score,score_low,score_high,steps,steps_low,steps_high,scenarios,submitted_at,source"
 EXACT = 0.1 + 0.2  # shows all its digits when it is written unrounded
 
 
@@ -77,7 +77,7 @@ def test_values_are_unrounded_intervals_beside_them_and_what_is_missing_is_empty
     assert [ada[key] for key in ("score", "score_low", "score_high")] == ["0.5", repr(1 / 3), repr(2 / 3)]
     assert (ada["steps"], ada["steps_low"], ada["steps_high"]) == ("0.30000000000000004", "", "")
     assert (ada["rank"], ada["scenarios"], ada["submitted_at"]) == ("1", "3", scored.created_at.isoformat())
-    assert list(bob.values()) == ["2", "bob", "False", *[""] * 6, "2", unscored.created_at.isoformat()]
+    assert list(bob.values()) == ["2", "bob", "False", *[""] * 6, "2", unscored.created_at.isoformat(), ""]
 
 
 def test_ties_share_a_rank_and_a_baseline_has_none(
@@ -91,6 +91,25 @@ def test_ties_share_a_rank_and_a_baseline_has_none(
         ("1", "eve", "False"),
         ("", "joe", "True"),
         ("3", "ada", "False"),
+    ]
+
+
+def test_published_results_come_last_without_rank_and_with_their_source(
+    phase: Phase, make_user: Callable[..., User], make_submission: Callable[..., Submission]
+) -> None:
+    board = phase.competition.leaderboards.get()
+    board.baselines.create(index=0, name="=weak", source="A paper", scores={"score": 0.2})
+    board.baselines.create(index=1, name="strong", source="A paper", scores={"score": 0.65, "gone": 1})
+    record_result(
+        make_submission(phase, make_user("ada")), tasks=[TaskScores(aggregates={"rubric.score": 0.5})], scenarios=3
+    )
+    told = [
+        (line["rank"], line["participant"], line["baseline"], line["score"], line["source"]) for line in lines(phase)
+    ]
+    assert told == [
+        ("1", "ada", "False", "0.5", ""),
+        ("", "strong", "True", "0.65", "A paper"),
+        ("", "'=weak", "True", "0.2", "A paper"),
     ]
 
 

@@ -172,6 +172,6 @@ def test_tokens_and_cost_are_columns(start: Callable[..., Any], wanted: Any) -> 
     told = {name: values[name] for name in ("tokens", "cost", "total_tokens", "total_cost", "model_calls")}
     expected = {"tokens": 300.0, "cost": 0.0125, "total_tokens": 600.0, "total_cost": 0.025, "model_calls": 3.0}
     assert told == pytest.approx(expected)
-    assert task_scores(evaluation).aggregates["episodes.steps"] == 0.0
+    assert [row.value for row in task_scores(evaluation).scenarios["episodes.steps"]] == [0.0, 0.0]
     # What the run left open when it ended counts against the budget, and not in the columns.
     assert Account.objects.get(pk=evaluation.pk).tokens == 900

@@ -47,9 +47,12 @@ def test_the_own_row_is_named_with_its_true_rank_on_every_page_and_in_every_orde
 
 def test_a_baseline_is_marked_and_has_no_rank(visitor):
     html = visitor.get(f"{PLANT}/leaderboard/1/").content.decode()
-    (row,) = re.findall(r'<tr class="base">(.*?)(?=<tr|</tbody)', html, re.DOTALL)
-    assert row.startswith("<td>–<th>plantops")
-    assert "baseline" in row
+    own, published = re.findall(r'<tr class="base">(.*?)(?=<tr|</tbody)', html, re.DOTALL)
+    assert own.startswith("<td>–<th>plantops")
+    assert "baseline" in own
+    assert published.startswith("<td>–<th>Lookup table")
+    assert "Made up" in published
+    assert "They were not measured here and have no rank." in html
 
 
 def test_heads_say_where_better_lies_and_turn_the_order_round(visitor):

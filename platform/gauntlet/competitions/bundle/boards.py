@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from gauntlet.competitions.bundle.baselines import read_baselines
 from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
+from gauntlet.competitions.bundle.tags import read_where, tags_of
 from gauntlet.competitions.models import Sorting, SubmissionRule, Takes
 
 # What the platform measures of every episode; as <program key>.<score>.
@@ -62,6 +64,7 @@ def _board(section: Section, tasks: Sequence[TaskPlan], *, trials: int) -> Board
         hidden=section.flag("hidden", default=False),
         primary=primary,
         columns=columns,
+        baselines=read_baselines(section, {column.key: column for column in columns}),
     )
     section.close()
     return board
@@ -98,6 +101,7 @@ class _Columns:
             for program in task.programs
             for name, scale in program.scores.items()
         }
+        self._tags = tags_of(tasks)
         runs_agents = any(task.takes is Takes.AGENTS for task in tasks)
         self._measured = EPISODE_SCORES if runs_agents else ()
         self._sections: dict[int, Section] = {}
@@ -142,6 +146,7 @@ class _Columns:
             hidden=section.flag("hidden", default=False),
             source=source,
             over=over,
+            where=self._where(section, source),
             pass_at=pass_at,
             interval=section.choice("interval", ("bootstrap",), default=""),
             low=low,
@@ -185,6 +190,18 @@ class _Columns:
             message = "needs `pass_at` (from which value on a trial passes), or a `scale` whose upper end it then is."
             self._findings.error(section.where("over"), message)
         return high
+
+    def _where(self, section: Section, source: str) -> dict[str, list[str]]:
+        """Which scenarios count in the column, by their tags."""
+        part = section.section("where")
+        if part is None:
+            return {}
+        if source.startswith("episodes.total_") or not source:
+            message = "belongs to a column whose score is given for each scenario."
+            self._findings.error(section.where("where"), message)
+        where = read_where(part, self._tags)
+        part.close()
+        return where
 
     def _source(self, section: Section, key: str) -> str:
         """Where the column's numbers come from; a Codabench column is named as its score."""

@@ -138,6 +138,10 @@ class Section:
         """Whether the key is written with nothing after it."""
         return key in self._values and self._values[key].is_null
 
+    def names(self) -> list[str]:
+        """The keys as they are written, in their order."""
+        return list(self._values)
+
     def where(self, key: str) -> Place:
         """Where the key's value is written, or the section where it is not."""
         value = self._values.get(key)

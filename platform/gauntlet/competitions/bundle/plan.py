@@ -28,6 +28,7 @@ class ScenarioPlan:
     public: bool
     show: dict[str, Any]
     line: int
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +109,22 @@ class ColumnPlan:
     hidden: bool
     source: str
     over: str
+    where: dict[str, list[str]]
     pass_at: float | None
     interval: str
     low: float | None
     high: float | None
     computation: str
     computation_indexes: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselinePlan:
+    """A published result that is shown beside a board."""
+
+    name: str
+    source: str
+    scores: dict[str, float]  # by column key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +137,7 @@ class BoardPlan:
     hidden: bool
     primary: int
     columns: list[ColumnPlan]
+    baselines: list[BaselinePlan] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)

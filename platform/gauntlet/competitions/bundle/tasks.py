@@ -15,6 +15,7 @@ from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place, suggestion
 from gauntlet.competitions.bundle.plan import ProgramPlan, ScenarioPlan, TaskPlan
 from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
+from gauntlet.competitions.bundle.tags import with_tags
 from gauntlet.competitions.models import Sorting
 from gauntlet_scoring.program_metadata import METADATA_FILES, ProgramMetadataError, read_program_metadata
 
@@ -89,7 +90,7 @@ def _task(
         environment_command=command,
         input_data=input_data,
         reference_data=reference,
-        scenarios=scenarios,
+        scenarios=with_tags(scenarios, reference / GROUND_TRUTH) if reference else scenarios,
         programs=programs,
         sandbox_image=sandbox_image,
         scorer_image=scorer_image,

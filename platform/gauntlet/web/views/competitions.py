@@ -103,6 +103,7 @@ def _board(request: HttpRequest, page: CompetitionPage, phase: Phase, leaderboar
         "search": search,
         "heads": board_page.heads(board, request.GET),
         "rows": board_page.rows(board),
+        "published": board_page.published_rows(board),
         "labels": board_page.phone_labels(board),
         "own": board_page.own_row(board),
         "public_scenarios": board.scenarios - board.hidden_scenarios,

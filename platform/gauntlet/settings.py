@@ -165,6 +165,7 @@ INSTALLED_APPS = [
     "gauntlet.leaderboards",
     "gauntlet.metering",
     "gauntlet.evaluation",
+    "gauntlet.reviews",
     "gauntlet.web",
 ]
 

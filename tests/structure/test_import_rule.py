@@ -16,13 +16,13 @@ import pytest
 #: result on the board in the transaction that finishes them. The demonstration uses the apps as the pages do.
 APPS = (
     *("accounts", "storage", "competitions", "submissions", "leaderboards", "metering", "evaluation", "trajectories"),
-    *("demonstration", "web"),
+    *("reviews", "demonstration", "web"),
 )
 #: Modules of the project that put the apps together: they may import every app, and no app may import them.
 ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
 FOUNDATION = {
-    *("states", "api_errors", "api_requests", "body_limit", "readable_addresses"),
+    *("states", "api_errors", "api_requests", "body_limit", "csv_cells", "readable_addresses"),
     *("celery", "processes", "stopping", "upkeep"),
 }
 

@@ -1,0 +1,1 @@
+"""People behind the scores: experts who judge what a judge has judged, and people who say how real scenarios are."""

@@ -69,10 +69,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """A measure's result on one answered episode."""
+    """A measure's result on one answered episode.
+
+    Where ``unverified`` gives a reason nobody could say how good the episode is: ``scores`` then lacks what could not
+    be measured, which is neither a zero nor part of any mean.
+    """
 
     scores: dict[str, float]
     detail: dict[str, Any]
+    unverified: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class Measure(Generic[Part]):
     finish: Callable[[Sequence[Part]], Sequence[Measured]]  # all of them in, as many results in that order out
     facts: Callable[[], Mapping[str, str]] = dict  # what belongs into the provenance beside the program itself
     packages: tuple[str, ...] = ()  # distributions whose versions made the scores
+    keys: frozenset[str] | None = None  # of the metadata's keys, those that it gives; None: all of them
+    of_answered: frozenset[str] = frozenset()  # of them, those that mean nothing for an episode without an answer
 
 
 @dataclass(frozen=True)
@@ -113,10 +120,11 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
     Answered episodes are measured. One that failed by the participant's fault gets every key's worst value. One that
     failed by any other is left out of ``scenarios.jsonl`` and counted in the provenance: the platform runs it again
     and ranks nothing before. Until then it stands in the mean with the worst value too, because the denominator is
-    always scenarios x trials.
+    always scenarios x trials. What is unverified has a row without the scores that nobody could give, is in no mean,
+    and is counted in the provenance.
 
     Raises:
-        ScoringInputError: an input is missing or malformed.
+        ScoringInputError: an input is missing or malformed, or all answered episodes are unverified.
         NonFiniteScoreError: the measure gave something that is not a finite number.
     """
     made_by = _versions(measure.packages) | dict(measure.facts())  # first: what is missing shows before any work
@@ -130,12 +138,18 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
                 parts[len(outlines)] = measure.read(case)
         outlines.append(_Outline(row=episode.row, failure=episode.failure, scored=episode.scored))
     measured = dict(zip(parts, measure.finish(list(parts.values())), strict=True))
-    worst = {key: scale.worst for key, scale in metadata.scores.items()}
+    unverified = [each.unverified for each in measured.values() if each.unverified]
+    if unverified and len(unverified) == len(measured):
+        raise ScoringInputError(f"none of {len(measured)} answered episodes could be verified: {unverified[0]}")
+    keys = {key: scale for key, scale in metadata.scores.items() if measure.keys is None or key in measure.keys}
+    worst = {key: scale.worst for key, scale in keys.items() if key not in measure.of_answered}
     rows = [_row(each, measured.get(at), worst) for at, each in enumerate(outlines) if each.scored]
     everything = [row.scores for row in rows] + [worst] * (len(outlines) - len(rows))
-    scores = {key: mean([each[key] for each in everything]) for key in worst}
+    found = {key: [each[key] for each in everything if key in each] for key in keys}
+    scores = {key: mean(values) for key, values in found.items() if values}
     folders.output.mkdir(parents=True, exist_ok=True)
     write_scenarios(folders.output, rows)
+    made_by |= {"unverified": str(len(unverified))}
     write_provenance(folders.output, _provenance(folders, metadata, made_by=made_by, outlines=outlines))
     write_scores(folders.output, scores)  # last: where it stands, the rest is there too
 
@@ -152,9 +166,8 @@ def _row(outline: _Outline, measured: Measured | None, worst: Mapping[str, float
     if measured is None:
         reason = f"the episode ended with {outline.failure}: worst value"
         measured = Measured(scores=dict(worst), detail={"failure": str(outline.failure), "reason": reason})
-    return ScenarioRow(
-        scenario=outline.row.scenario, trial=outline.row.trial, scores=measured.scores, detail=measured.detail
-    )
+    detail = measured.detail | ({"unverified": measured.unverified} if measured.unverified else {})
+    return ScenarioRow(scenario=outline.row.scenario, trial=outline.row.trial, scores=measured.scores, detail=detail)
 
 
 def _versions(packages: Sequence[str]) -> dict[str, str]:

@@ -24,6 +24,9 @@ from gauntlet_scoring.trajectory import (
     AnswerEvent,
     EndEvent,
     Event,
+    MessageEvent,
+    ModelCallEvent,
+    NoteEvent,
     Outcome,
     PlanEvent,
     PlanStep,
@@ -82,6 +85,8 @@ class RecordedEpisode:
     plan: tuple[PlanStep, ...] = ()  # the last one recorded; empty where there is none
     answer: AnswerEvent | None = None
     end: EndEvent | None = None
+    said: tuple[NoteEvent | MessageEvent, ...] = ()  # its thinking, and the talk with the scenario's user
+    models: frozenset[str] = frozenset()  # the language models that it called
 
     @property
     def scored(self) -> bool:
@@ -219,6 +224,8 @@ def _recorded(row: EpisodeRow, folder: Path, *, path: Path, line: int) -> Record
         plan=tuple(record.plan),
         answer=record.answer,
         end=record.end,
+        said=tuple(record.said),
+        models=frozenset(record.models),
     )
 
 
@@ -231,6 +238,8 @@ class _Record:
         self.plan: list[PlanStep] = []
         self.answer: AnswerEvent | None = None
         self.end: EndEvent | None = None
+        self.said: list[NoteEvent | MessageEvent] = []
+        self.models: set[str] = set()
         self._calls: dict[str, ToolCallEvent] = {}
         self._results: dict[str, ToolResultEvent] = {}
         for position, (line, content) in enumerate(json_lines(file)):
@@ -266,6 +275,10 @@ class _Record:
                 self._results[event.call] = event
             case PlanEvent():
                 self.plan = event.steps
+            case NoteEvent() | MessageEvent():
+                self.said.append(event)
+            case ModelCallEvent():
+                self.models.add(event.model)
             case AnswerEvent():
                 self.answer = event
             case EndEvent():

@@ -1,27 +1,38 @@
-"""Rubric: task completion, data retrieval accuracy, result verification, judged by the ground truth's checks."""
+"""Rubric: task completion, data retrieval accuracy, result verification, by declared checks or by a language model."""
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import asdict
+from collections.abc import Sequence
+from typing import Any
 
-from gauntlet_scoring.checks import judge
-from gauntlet_scoring.errors import ScoringInputError
-from gauntlet_scoring.program import Case, Measure, Measured, run
-from gauntlet_scoring.statistics import mean
+from gauntlet_scoring.program import Measure, Measured, run
+from gauntlet_scoring.program_metadata import ProgramMetadata
+from gauntlet_scoring.rubric import Judgement, open_judge
 
 
-def measure(case: Case) -> Measured:
-    """The three criteria of an answered episode, their mean, and every check's verdict."""
-    reference = case.reference
-    if reference.truth.checks is None:
-        message = f"scenario {reference.truth.key} has no `checks`, which the rubric is judged by"
-        raise ScoringInputError(message, path=reference.path, line=reference.line)
-    criteria = judge(reference.truth.checks, case.episode)
-    values = {name: criterion.value for name, criterion in criteria.items()}
-    detail = {name: [asdict(verdict) for verdict in criterion.verdicts] for name, criterion in criteria.items()}
-    return Measured(scores={"score": mean(list(values.values())), **values, "answered": 1.0}, detail=detail)
+def build(metadata: ProgramMetadata) -> Measure[Any]:
+    """The measure under the judge that the environment or the program's settings choose."""
+    judge = open_judge(metadata.settings, os.environ)
+
+    def finish(parts: Sequence[Any]) -> list[Measured]:
+        return [_measured(judgement) for judgement in judge.finish(parts)]
+
+    return Measure(
+        read=judge.read,
+        finish=finish,
+        facts=judge.facts,
+        keys=judge.keys | {"answered"},
+        of_answered=judge.of_answered,
+    )
+
+
+def _measured(judgement: Judgement) -> Measured:
+    return Measured(
+        scores={**judgement.scores, "answered": 1.0}, detail=dict(judgement.detail), unverified=judgement.unverified
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(run(__file__, lambda metadata: Measure(read=measure, finish=list)))
+    sys.exit(run(__file__, build))

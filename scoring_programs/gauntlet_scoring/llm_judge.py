@@ -61,8 +61,8 @@ The criteria
 recorded tool calls show, and the final response delivers it. Work that is only claimed was not done. Where the \
 right answer is that the question cannot be answered, saying so, with the reason, completes the task.
 2. data_retrieval_accuracy: the calls asked for the right asset, location, period and sensor (or the right work \
-orders, failure modes, events), and the data in the final response are those that the tools gave: nothing invented, nothing \
-that matters missing.
+orders, failure modes, events), and the data in the final response are those that the tools gave: nothing invented, \
+nothing that matters missing.
 3. generalized_result_verification: the result is right for this kind of task. A forecast covers the period and the \
 variables asked for. A detection reports the anomalies that are to be expected, or none where there are none. Any \
 other result agrees with the characteristic answer in format, units and values. The data are consistent in themselves.

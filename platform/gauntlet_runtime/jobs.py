@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from gauntlet_runtime.metering import ModelSpec, ModelSupply, NoModels
+from gauntlet_runtime.metering import JudgeSpec, ModelSpec, ModelSupply, NoModels
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -77,6 +77,13 @@ class AgentSpec(_Message):
     container: ContainerSpec | None = None  # a container image; `image` then is not used
 
 
+class CodeToolSpec(_Message):
+    """A tool that takes code; the code runs in a sandbox of its own, with the task's data and nothing else."""
+
+    name: str
+    limits: SandboxLimits
+
+
 class EnvironmentSpec(_Message):
     """The organizer's MCP program."""
 
@@ -85,6 +92,7 @@ class EnvironmentSpec(_Message):
     data: Artifact | None = None
     image: str = "gauntlet/agent"
     limits: SandboxLimits = Field(default_factory=SandboxLimits)
+    code_tool: CodeToolSpec | None = None
 
 
 class EpisodeSpec(_Message):
@@ -146,6 +154,7 @@ class ScoreSpec(_Message):
     results: Artifact | None = None  # what the programs find in /app/input/res in the place of episodes
     image: str = "gauntlet/scorer"
     limits: SandboxLimits = Field(default_factory=SandboxLimits)
+    judge: JudgeSpec | None = None  # the language model that the programs may ask; its key is in no spec
 
 
 Spec = Annotated[RunSpec | ScoreSpec, Field(discriminator="kind")]
@@ -287,5 +296,5 @@ class JobSource(ABC):
         """
 
     def models(self, claim: Claim) -> ModelSupply:
-        """Where the language models of a claimed run job come from; every word of it is fenced by the claim's token."""
+        """Where a claimed job's models, or its judge, come from; every word of it is fenced by the claim's token."""
         return NoModels()

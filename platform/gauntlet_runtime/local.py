@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import yaml
 
+from gauntlet_runtime.code_runs import code_tool_spec
 from gauntlet_runtime.episodes import run_episodes
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.gateway.pool import GatewayPool
@@ -34,8 +35,8 @@ from gauntlet_runtime.jobs import (
     SandboxLimits,
 )
 from gauntlet_runtime.local_models import own_models
-from gauntlet_runtime.program_contract import ProgramFault, command_of
 from gauntlet_runtime.sandbox import open_sandbox, this_process
+from gauntlet_scoring.program_metadata import read_program_metadata
 from gauntlet_scoring.trajectory import Event, read_events
 
 START_SECONDS: Final = 30.0  # on top of the episodes' own time
@@ -131,8 +132,9 @@ def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[
     data = _inside(competition, task["input_data"]) if task.get("input_data") else None
     scenarios = _scenarios(_inside(competition, task.get("scenarios")))[:limit]
     try:
-        environment = shlex.split(command_of(program))
-    except (ProgramFault, ValueError) as error:
+        metadata = read_program_metadata(program)
+        command = shlex.split(metadata.command)
+    except ValueError as error:
         raise LocalRunFailed(f"The environment in {program} cannot be started: {error}") from error
     episode_limits = EpisodeLimits.model_validate(_known(limits, EpisodeLimits))
     seconds = len(scenarios) * episode_limits.episode_seconds + START_SECONDS
@@ -140,7 +142,8 @@ def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[
         agent=_agent(agent, store),
         environment=EnvironmentSpec(
             program=_zipped(program, store),
-            command=environment,
+            command=command,
+            code_tool=code_tool_spec(metadata.code_tool) if metadata.code_tool else None,
             data=None if data is None else _zipped(data, store),
             image=task.get("sandbox_image") or "gauntlet/agent",
             limits=SandboxLimits(seconds=ENVIRONMENT_SECONDS),

@@ -14,6 +14,7 @@ from typing import Any, Final
 from gauntlet_runtime.agent_fleet import AgentFleet
 from gauntlet_runtime.agent_program import opened_program
 from gauntlet_runtime.agent_sandbox import AgentSandbox
+from gauntlet_runtime.code_runs import CodeRuns
 from gauntlet_runtime.environments import Environments
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.gateway.messages import (
@@ -21,6 +22,7 @@ from gauntlet_runtime.gateway.messages import (
     AgentEnded,
     AgentIdle,
     Begin,
+    CodeWanted,
     EnvironmentLost,
     EpisodeEnded,
     EpisodeOpened,
@@ -132,6 +134,7 @@ class RunJob:
         data = self._files.folder(environment.data) if environment.data is not None else None
         self._gateway = self._pool.spawn()
         self._relay = ModelRelay(self._models, self._gateway) if self._access is not None else None
+        self._code = self._make_code_runs(data)
         reader = threading.Thread(target=self._read_notices, name=f"{self._label}-gateway", daemon=True)
         reader.start()
         self._environments = self._make_environments(program, data)
@@ -176,6 +179,21 @@ class RunJob:
             fail=lambda error: self._inbox.put(Trouble(error)),
         )
 
+    def _make_code_runs(self, data: Path | None) -> CodeRuns | None:
+        tool = self._spec.environment.code_tool
+        if tool is None:
+            return None
+        return CodeRuns(
+            tool,
+            self._spec.environment,
+            sandbox=self._sandbox,
+            data=data,
+            owner=self._owner,
+            label=self._label,
+            gateway=self._gateway,
+            fail=lambda error: self._inbox.put(Trouble(error)),
+        )
+
     def _begin(self) -> None:
         (self._folder / "doors").mkdir()
         self._gateway.send(Begin(setup=self._write_setup()))
@@ -201,6 +219,7 @@ class RunJob:
             leave_seconds=LEAVE_SECONDS,
             call_seconds=CALL_SECONDS,
             models=self._spec.llm,
+            code_tool=tool.name if (tool := self._spec.environment.code_tool) is not None else None,
         )
         path = self._folder / "setup.json"
         path.write_text(setup.model_dump_json())
@@ -251,6 +270,9 @@ class RunJob:
             if isinstance(notice, ModelNotice):
                 if self._relay is not None:
                     self._relay.take(notice)
+            elif isinstance(notice, CodeWanted):
+                if self._code is not None:
+                    self._code.take(notice)
             else:
                 self._inbox.put(notice)
         self._inbox.put(GatewayOver())
@@ -348,3 +370,5 @@ class RunJob:
             stack.callback(self._gateway.close)
             stack.callback(self._environments.close)
             stack.callback(self._agents.close)
+            if self._code is not None:
+                stack.callback(self._code.close)

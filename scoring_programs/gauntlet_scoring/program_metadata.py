@@ -36,6 +36,16 @@ class ScoreKey(BaseModel):
         return self.low if self.sorting == "desc" else self.high
 
 
+class CodeTool(BaseModel):
+    """A tool of an environment that takes code, which the platform runs in a sandbox of its own and not in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=128)
+    seconds: float = Field(default=20.0, gt=0, le=300, description="how long one piece of code may run")
+    memory: int = Field(default=512 << 20, ge=64 << 20, le=4 << 30, description="bytes")
+
+
 class ProgramMetadata(BaseModel):
     """What a program says about itself. Keys that are not listed here are left to the program."""
 
@@ -46,6 +56,14 @@ class ProgramMetadata(BaseModel):
     version: str = ""
     scores: dict[str, ScoreKey] = Field(default_factory=dict, description="empty where the program declares none")
     settings: dict[str, str] = Field(default_factory=dict, description="the program's own, such as its model")
+
+    code_tool: CodeTool | None = Field(default=None, description="of an environment: its tool that takes code")
+
+    @field_validator("code_tool", mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        """`code_tool: run_code` is short for a mapping with that name."""
+        return {"name": value} if isinstance(value, str) else value
 
     @field_validator("name", "version", mode="before")
     @classmethod

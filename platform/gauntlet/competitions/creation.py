@@ -82,6 +82,7 @@ class Creation:
             description=plan.description,
             environment=self._artifact(plan.environment),
             environment_command=plan.environment_command,
+            code_tool=plan.code_tool.model_dump() if plan.code_tool else None,
             input_data=self._artifact(plan.input_data),
             reference_data=self._artifact(plan.reference_data),
             hidden=plan.hidden,

@@ -95,6 +95,7 @@ class Task(models.Model):
         Artifact, null=True, on_delete=models.PROTECT, related_name="+", help_text="null: the task takes results"
     )
     environment_command = models.JSONField(default=list, help_text="argument list, from the program's metadata")
+    code_tool = models.JSONField(null=True, blank=True, help_text="the environment's tool that takes code, from there")
     input_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
     reference_data = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
     hidden = models.BooleanField(default=True, help_text="some scenario is, or what is right about results")

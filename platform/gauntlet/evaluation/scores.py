@@ -155,7 +155,7 @@ def _measures(
         "scenario__opaque_id", "scenario__tags", "trial", "outcome", *_MEASURES
     )
     measures: dict[str, list[TrialScore]] = {}
-    totals = {"tokens": 0, "cost": Decimal(0)}
+    totals: dict[str, Any] = {"tokens": 0, "cost": Decimal(0)}
     tags: dict[str, dict[str, str]] = {}
     for scenario, own_tags, trial, outcome, *values in rows:
         tags[scenario] = own_tags

@@ -9,6 +9,7 @@ from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
 from gauntlet.metering.selectors import model_spec
 from gauntlet.storage import models as storage
 from gauntlet.submissions.models import Submission
+from gauntlet_runtime.code_runs import code_tool_spec
 from gauntlet_runtime.jobs import (
     AgentSpec,
     Artifact,
@@ -22,6 +23,7 @@ from gauntlet_runtime.jobs import (
     ScoreSpec,
     ScoringProgramSpec,
 )
+from gauntlet_scoring.program_metadata import CodeTool
 
 _START_SECONDS: Final = 30.0  # on top of the episodes' own time: starting the agent and its packages' imports
 
@@ -85,6 +87,7 @@ def _environment(task: Task) -> EnvironmentSpec:
         data=artifact(task.input_data) if task.input_data else None,
         image=task.sandbox_image,
         limits=SandboxLimits(seconds=seconds),
+        code_tool=code_tool_spec(CodeTool.model_validate(task.code_tool)) if task.code_tool else None,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from gauntlet_runtime.gateway.code_bench import CodeBench
 from gauntlet_runtime.gateway.environment import error_result, visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError, EnvironmentFailed
@@ -19,8 +20,9 @@ REFUSED_LIMIT: Final = 1000  # requests beyond a limit that was already told; th
 class Actions:
     """The actions on the episodes of a job."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, bench: CodeBench | None = None) -> None:
         self._job = job
+        self._bench = bench
 
     async def call_tool(self, episode: Episode, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Record, forward, record, return the raw MCP result.
@@ -38,14 +40,19 @@ class Actions:
         begun = time.perf_counter()
         try:
             with episode.waiting():
-                if any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
-                    result = await episode.link.call(tool, arguments)
-                else:
-                    result = error_result(f"Unknown tool: {tool}")
+                result = await self._forward(episode, tool, arguments)
                 episode.recorder.tool_result(call, tool=tool, result=result, seconds=time.perf_counter() - begun)
         except EnvironmentFailed as error:
             raise await self._job.environment_failed(episode, str(error)) from error
         return result
+
+    async def _forward(self, episode: Episode, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """To the environment, or, where the tool takes code, to whoever runs that in a sandbox of its own."""
+        if not any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
+            return error_result(f"Unknown tool: {tool}")
+        if self._bench is not None and tool == self._bench.tool:
+            return await self._bench.run(arguments)
+        return await episode.link.call(tool, arguments)
 
     async def say(self, episode: Episode, text: str) -> dict[str, Any]:
         """Say something to the scenario's user.

@@ -41,6 +41,7 @@ class JobSetup(_Message):
     leave_seconds: float = Field(description="how long an agent that had all its episodes may tidy up")
     call_seconds: float = Field(description="after which an unanswered tool call means that the environment hangs")
     models: ModelSpec | None = Field(default=None, description="the language models that the agent may call")
+    code_tool: str | None = Field(default=None, description="the tool whose code the supervisor runs")
 
 
 class Begin(_Message):
@@ -58,6 +59,7 @@ class ModelsOffered(_Message):
     key: str = Field(repr=False)
     limit_field: str
     public_only: bool
+    set_by: Literal["organizer", "operator"] = "operator"
 
 
 class ModelReply(_Message):
@@ -67,6 +69,14 @@ class ModelReply(_Message):
     id: str
     refusal: Refusal | None = None
     found: bool = False
+
+
+class CodeRan(_Message):
+    """Supervisor: answers CodeWanted; the tool's result is in this file."""
+
+    kind: Literal["code_ran"] = "code_ran"
+    id: int
+    result: Path
 
 
 class EnvironmentUp(_Message):
@@ -195,13 +205,21 @@ class ModelAnswerKept(_Message):
     answer: Path
 
 
+class CodeWanted(_Message):
+    """Gateway: run the program in this folder in a sandbox of its own. Answered by a CodeRan."""
+
+    kind: Literal["code_wanted"] = "code_wanted"
+    id: int
+    folder: Path
+
+
 Command = Annotated[
-    Begin | ModelsOffered | ModelReply | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded,
+    Begin | ModelsOffered | ModelReply | CodeRan | EnvironmentUp | EnvironmentDown | AgentStarting | AgentEnded,
     Field(discriminator="kind"),
 ]
 ModelNotice = ModelReserve | ModelSettled | ModelAnswerWanted | ModelAnswerKept
 Notice = Annotated[
-    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed | ModelNotice,
+    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed | CodeWanted | ModelNotice,
     Field(discriminator="kind"),
 ]
 COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)

@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 
 from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
+from gauntlet_runtime.gateway.code_bench import CodeBench
 from gauntlet_runtime.gateway.confine import confine
 from gauntlet_runtime.gateway.fatal import watch
 from gauntlet_runtime.gateway.http_protocol import AgentProtocol, HangUp
@@ -26,6 +27,7 @@ from gauntlet_runtime.gateway.messages import (
     AgentEnded,
     AgentStarting,
     Begin,
+    CodeRan,
     EnvironmentDown,
     EnvironmentUp,
     JobSetup,
@@ -112,6 +114,7 @@ class GatewayServer:
         self._job: Job | None = None
         self._api: EpisodeApi | None = None
         self._bank: ModelBank | None = None
+        self._bench: CodeBench | None = None
         self._listeners: dict[int, Listeners] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -130,7 +133,9 @@ class GatewayServer:
             raise RuntimeError("the first command must hand over the job")
         setup = _read_setup(begin.setup)
         self._job = Job(setup, self.notify)
-        actions = Actions(self._job)
+        if setup.code_tool is not None:
+            self._bench = CodeBench(setup.code_tool, self.notify, setup.folder)
+        actions = Actions(self._job, self._bench)
         door = ToolDoor(actions)
         models = await self._models(setup, actions, inbox) if setup.models is not None else None
         self._api = EpisodeApi(self._job, actions, door, models)
@@ -154,9 +159,10 @@ class GatewayServer:
             key=SecretStr(offered.key),
             limit_field=offered.limit_field,
             public_only=offered.public_only,
+            set_by=offered.set_by,
         )
         self._bank = ModelBank(self.notify, setup.folder)
-        upstream = Upstream(access, setup.models.patience)
+        upstream = Upstream(access, setup.models.patience, provider=setup.models.provider)
         return ModelDoor(setup.models, self._job, actions, self._bank, upstream, limit_field=access.limit_field)
 
     async def _obey(self, command: BaseModel, descriptors: list[int]) -> None:
@@ -165,6 +171,8 @@ class GatewayServer:
         match command:
             case ModelReply() if self._bank is not None:
                 self._bank.reply(command)
+            case CodeRan() if self._bench is not None:
+                self._bench.ran(command)
             case EnvironmentUp(slot=slot):
                 self._job.environment_up(slot, *descriptors)
             case EnvironmentDown(slot=slot, message=message):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gauntlet.competitions.models import Sorting, SubmissionRule, Takes, Visibility
+from gauntlet_scoring.program_metadata import CodeTool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,7 @@ class TaskPlan:
     description: str
     environment: Path | None  # None: participants submit results
     environment_command: list[str]
+    code_tool: CodeTool | None
     input_data: Path | None
     reference_data: Path | None  # None only where results are submitted
     scenarios: list[ScenarioPlan]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from gauntlet.competitions.bundle.plan import ProgramPlan, ScenarioPlan, TaskPla
 from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
 from gauntlet.competitions.bundle.tags import with_tags
 from gauntlet.competitions.models import Sorting
-from gauntlet_scoring.program_metadata import METADATA_FILES, ProgramMetadataError, read_program_metadata
+from gauntlet_scoring.program_metadata import METADATA_FILES, CodeTool, ProgramMetadataError, read_program_metadata
 
 _UNIT: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
@@ -71,7 +72,7 @@ def _task(
     scorer_image = section.text("scorer_image", default="gauntlet/scorer", longest=128)
     limits = _limits(section)
     takes_results = _takes_results(section)
-    environment, command = (None, list[str]()) if takes_results else _environment(section, files)
+    environment = None if takes_results else _environment(section, files)
     input_data = files.folder(section, "input_data")
     scenarios = [] if takes_results else _scenarios(section, files)
     reference = files.folder(section, "reference_data", required=not takes_results)
@@ -86,8 +87,9 @@ def _task(
         index=index,
         name=name,
         description=description,
-        environment=environment,
-        environment_command=command,
+        environment=environment.folder if environment else None,
+        environment_command=environment.command if environment else [],
+        code_tool=environment.code_tool if environment else None,
         input_data=input_data,
         reference_data=reference,
         scenarios=with_tags(scenarios, reference / GROUND_TRUTH) if reference else scenarios,
@@ -111,8 +113,16 @@ def _scenarios(section: Section, files: BundleFiles) -> list[ScenarioPlan]:
     return read_scenarios(path, file=files.relative(path), findings=section.findings) if path else []
 
 
-def _environment(section: Section, files: BundleFiles) -> tuple[Path | None, list[str]]:
-    """The environment's folder, and the command from its metadata."""
+@dataclass(frozen=True)
+class _Environment:
+    """The environment's folder, and what its metadata says."""
+
+    folder: Path
+    command: list[str]
+    code_tool: CodeTool | None = None
+
+
+def _environment(section: Section, files: BundleFiles) -> _Environment | None:
     value = section.get("environment")
     if value is None:
         message = (
@@ -120,23 +130,24 @@ def _environment(section: Section, files: BundleFiles) -> tuple[Path | None, lis
             "results as they are where a task has neither scenarios nor an ingestion program; it runs no ingestion."
         )
         section.findings.error(section.where("environment"), message)
-        return None, []
+        return None
     folder = files.folder_of(value)
     if folder is None:
-        return None, []
+        return None
     if not any((folder / name).is_file() for name in METADATA_FILES):
         if not (folder / "server.py").is_file():
             allowed = ["metadata.yaml with `command: …`", "server.py"]
             section.findings.error(value.place, "the folder does not say how it is started.", allowed=allowed)
-        return folder, ["python", "server.py"]
+        return _Environment(folder, ["python", "server.py"])
     try:
-        command = shlex.split(read_program_metadata(folder).command)
+        metadata = read_program_metadata(folder)
+        command = shlex.split(metadata.command)
         if all(storable(word) for word in command):
-            return folder, command
+            return _Environment(folder, command, metadata.code_tool)
         raise ValueError("the command holds characters that cannot be stored")
     except (ProgramMetadataError, ValueError) as error:
         section.findings.error(_metadata_place(folder, files), str(error))
-        return folder, []
+        return None
 
 
 def _metadata_place(folder: Path, files: BundleFiles) -> Place:

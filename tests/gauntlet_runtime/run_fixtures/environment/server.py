@@ -9,7 +9,7 @@ from pathlib import Path
 
 STATE = {"scenario": None, "seed": None, "calls": 0, "resets": 0}
 WRITING = threading.Lock()
-TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error"]
+TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error", "run_code"]
 RESERVED = ["gauntlet_reset", "gauntlet_user", "gauntlet_state"]
 
 

@@ -1,20 +1,52 @@
 """The scenario with its ground truth: one JSON object a scenario, in a JSON Lines file of the reference data.
 
 Field names follow the AssetOpsBench ground-truth guide (G1 to G7). ``checks`` is ours: what the deterministic judge
-looks at, by criterion, in the small vocabulary below.
+looks at, by criterion, in the small vocabulary below. ``stage`` and ``capabilities`` are tags of the paper.
+
+Nothing is converted while reading: "true" is no boolean and "3" no number, so that the JSON Schema that is generated
+from these models (:mod:`gauntlet_scoring.schema`) accepts and refuses what they do.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+UUID_PATTERN: Final = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+"""Any version: the guide names version 4, and a generator that gives the same set again derives its ids (version 5)."""
+
+
+def _whole(value: Any) -> Any:
+    """400.0 is the integer 400 to JSON Schema, which knows one kind of number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+ScenarioId = Annotated[int | str, BeforeValidator(_whole)]
+
+_IF_THEN_ELSE_SCHEMA: Final[dict[str, Any]] = {
+    "if": {"properties": {"action": {"const": "if_then_else"}}, "required": ["action"]},
+    "then": {
+        "properties": {
+            "arguments": {
+                "type": "object",
+                "required": ["condition", "then_action", "else_action"],
+                "properties": {
+                    "condition": {"type": "string"},
+                    "then_action": {"type": "string"},
+                    "else_action": {"type": "string"},
+                },
+            }
+        },
+        "required": ["arguments"],
+    },
+}
 
 
 class PlanningStep(BaseModel):
     """A step of the reference plan; order matters."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     agent: str
     instruction: str
@@ -23,7 +55,7 @@ class PlanningStep(BaseModel):
 class StepDeterminism(BaseModel):
     """Which parts of a step have only one right value."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: bool = True
     action: bool = True
@@ -32,29 +64,43 @@ class StepDeterminism(BaseModel):
 
 
 class ExecutionStep(BaseModel):
-    """A step of the reference execution: ``action`` is a tool's name, or Finish, Self-Ask, Agent-Ask, if_then_else."""
+    """A step of the reference execution: ``action`` is a tool's name, or Finish, Self-Ask, Agent-Ask, if_then_else.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    ``Finish`` carries the answer in any of three ways: as a text, as an object, or not at all (G7). ``if_then_else``
+    has the texts ``condition``, ``then_action`` and ``else_action``. In the multi-MCP reading ``agent`` is the server,
+    and ``action`` its tool or ``server/tool`` (G10).
+    """
 
-    name: str
-    action: str
-    agent: str
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_IF_THEN_ELSE_SCHEMA)
+
+    name: str = Field(min_length=1)
+    action: str = Field(min_length=1)
+    agent: str = Field(min_length=1)
     arguments: dict[str, Any] | str = Field(default_factory=dict)
     outputs: list[str] = Field(default_factory=list)
     deterministic: StepDeterminism = Field(default_factory=StepDeterminism)
+
+    @model_validator(mode="after")
+    def _condition_is_complete(self) -> ExecutionStep:
+        if self.action == "if_then_else":
+            given = self.arguments if isinstance(self.arguments, dict) else {}
+            wanted = ("condition", "then_action", "else_action")
+            if not all(isinstance(given.get(key), str) for key in wanted):
+                raise ValueError("if_then_else needs the texts condition, then_action and else_action as arguments")
+        return self
 
 
 class ExecutionLink(BaseModel):
     """An edge of the graph of execution steps, by step name."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     source: str
     target: str
 
 
 class _Check(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class EqualsCheck(_Check):
@@ -147,20 +193,27 @@ Check = Annotated[
 class Checks(BaseModel):
     """What the deterministic judge looks at. A criterion's value is the share of its checks that hold."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     task_completion: list[Check] = Field(min_length=1)
     data_retrieval_accuracy: list[Check] = Field(min_length=1)
     result_verification: list[Check] = Field(min_length=1)
 
 
+Stage = Annotated[int, Field(ge=1, le=4), BeforeValidator(_whole)]
+"""A13: 1 configuration of assets, 2 selection of models and analysis, 3 monitoring and execution, 4 maintenance."""
+
+Capability = Literal["temporal", "disambiguation", "operation_on_output", "repeated_tool"]
+"""A18: a time to be understood, names to be told apart, work on what a tool returned, one tool used several times."""
+
+
 class GroundTruth(BaseModel):
     """A scenario with what is expected of an agent. Never leaves the scorer's sandbox while its phase hides it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    id: int | str
-    text: str
+    id: ScenarioId
+    text: str = Field(min_length=1)
     type: str
     category: str
     deterministic: bool
@@ -169,7 +222,7 @@ class GroundTruth(BaseModel):
     execution_steps: list[ExecutionStep] = Field(min_length=1)
     execution_links: list[ExecutionLink]
     checks: Checks | None = None
-    uuid: str | None = None
+    uuid: str | None = Field(default=None, pattern=UUID_PATTERN)
     final_out: dict[str, Any] | None = None
     final_out_description: list[str] | None = None
     expected_result: Any | None = None
@@ -179,6 +232,8 @@ class GroundTruth(BaseModel):
     entity: str | None = None
     note: str | dict[str, Any] | None = None
     paradigm: str | None = None
+    stage: Stage | None = Field(default=None, description="of the asset's life cycle (A13)")
+    capabilities: list[Capability] | None = Field(default=None, description="what it asks of an agent (A18)")
 
     @property
     def key(self) -> str:

@@ -14,6 +14,7 @@ from gauntlet_scoring.checks import Evidence
 from gauntlet_scoring.reading import RecordedCall
 from gauntlet_scoring.trajectory import ToolCallEvent, ToolResultEvent
 
+FLAGS = dict.fromkeys(("name", "action", "arguments", "outputs"), True)
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -49,12 +50,19 @@ def truth() -> Callable[..., dict[str, Any]]:
             "characteristic_form": "33 work orders",
             "planning_steps": [{"agent": "WOAgent", "instruction": "get them"}],
             "execution_steps": [
-                {"name": "load", "action": "get_work_orders", "agent": "WOAgent", "outputs": ["orders"]},
+                {
+                    "name": "load",
+                    "action": "get_work_orders",
+                    "agent": "WOAgent",
+                    "outputs": ["orders"],
+                    "deterministic": FLAGS,
+                },
                 {
                     "name": "filter",
                     "action": "filter",
                     "agent": "WOAgent",
                     "arguments": {"of": "@orders", "year": 2017},
+                    "deterministic": FLAGS,
                 },
                 {"name": "finish", "action": "Finish", "agent": "WOAgent"},
             ],

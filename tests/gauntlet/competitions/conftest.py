@@ -78,7 +78,7 @@ def truth(key: str) -> dict[str, Any]:
         "type": "IoT",
         "category": "Data Query",
         "deterministic": True,
-        "characteristic_form": "A number.",
+        "characteristic_form": "The number 23.",
         "planning_steps": [{"agent": "IoTAgent", "instruction": "Look."}],
         "execution_steps": [{"name": "end", "action": "Finish", "agent": "IoTAgent", "arguments": {"answer": "1"}}],
         "execution_links": [],

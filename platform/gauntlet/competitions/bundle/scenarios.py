@@ -11,7 +11,7 @@ from typing import Any, Final
 from gauntlet.competitions.bundle.document import storable
 from gauntlet.competitions.bundle.findings import Findings, Place, suggestion
 from gauntlet.competitions.bundle.plan import ScenarioPlan
-from gauntlet_scoring.validation import validate_ground_truth_file
+from gauntlet_scoring.validation import OPEN, Level, check_file, vocabulary_beside
 
 GROUND_TRUTH: Final = "ground_truth.jsonl"
 _KEYS: Final = ("id", "text", "category", "public", "show")
@@ -47,8 +47,12 @@ def check_ground_truth(folder: Path, scenarios: list[ScenarioPlan], *, file: str
     if not path.is_file():
         return
     before = len(findings.errors)
-    for found in validate_ground_truth_file(path):
-        findings.error(Place(file, found.line, found.path), found.message)
+    for found in check_file(path, vocabulary=vocabulary_beside(path, default=OPEN)).findings:
+        place = Place(file, found.line, found.path)
+        if found.level is Level.ERROR:
+            findings.error(place, f"{found.message}.")
+        elif found.level is Level.WARNING:
+            findings.warning(place, f"{found.message}.")
     if len(findings.errors) > before:
         return
     keys = {str(row["id"]) for _, row in _rows(path, file=file, findings=findings)}

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -61,8 +61,9 @@ class ModelSpec(_Message):
     models: list[ModelOffer]
     per_episode: ModelBudget = ModelBudget()
     per_evaluation: ModelBudget = ModelBudget()  # shared by all run jobs of the evaluation
-    calls_per_minute: int | None = None  # of the evaluation
-    concurrency: int = 8  # calls under way at once, of the evaluation
+    per_submission: ModelBudget = ModelBudget()  # shared by the evaluations of all of a submission's tasks
+    calls_per_minute: int | None = None  # of the submission, in all of its tasks
+    concurrency: int = 8  # calls under way at once, of the submission
     cache: bool = False  # the same request, at the same place of the same scenario and trial, gets the same answer
     max_tokens: int = 4096  # of an answer: taken where a request names none, and the most that one may ask for
     patience: ModelPatience = ModelPatience()
@@ -72,12 +73,26 @@ class ModelSpec(_Message):
         return next((offer for offer in self.models if offer.name == name), None)
 
 
+class JudgeSpec(_Message):
+    """The language model that judges, and how: for the scoring programs of a job."""
+
+    models: ModelSpec  # exactly one, its budget per evaluation
+    runs: int = 5
+    temperature: float = 0.3
+
+    @property
+    def model(self) -> str:
+        """The judge's name."""
+        return self.models.models[0].name
+
+
 class ModelAccess(_Message):
     """Where a provider is, and the key that it wants. Never written down anywhere."""
 
     url: str  # up to and with the version, such as https://api.example.org/v1
     key: SecretStr = SecretStr("")
     limit_field: str = "max_tokens"  # what the provider calls the limit of an answer, for requests that have none
+    set_by: Literal["organizer", "operator"] = "operator"  # who has to act where the provider does not take the key
     public_only: bool = False  # its address must be a public one: it was set by somebody who runs no host of ours
 
 
@@ -114,6 +129,7 @@ class Refusal(_Message):
     shortage: Shortage
     limit: str = ""
     used: str = ""
+    whose: Literal["evaluation", "submission"] = "evaluation"  # which budget it is
     retry_after: float | None = None
 
 

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 
@@ -21,7 +21,7 @@ from gauntlet_runtime.gateway.messages import (
     ModelSettled,
     ModelsOffered,
 )
-from gauntlet_runtime.gateway.pool import GatewayLost, GatewayProcess
+from gauntlet_runtime.gateway.pool import Gateway, GatewayLost
 from gauntlet_runtime.jobs import Failure, LeaseLost
 from gauntlet_runtime.metering import ModelAccess, ModelSpec, ModelSupply, Refusal, Reservation, Shortage
 from gauntlet_scoring.failures import FailureCode
@@ -45,7 +45,13 @@ def no_provider(spec: ModelSpec) -> Failure:
 def models_offered(access: ModelAccess) -> ModelsOffered:
     """The one message that holds a provider's key; it goes to the gateway and nowhere else."""
     key = access.key.get_secret_value()
-    return ModelsOffered(url=access.url, key=key, limit_field=access.limit_field, public_only=access.public_only)
+    return ModelsOffered(
+        url=access.url,
+        key=key,
+        limit_field=access.limit_field,
+        public_only=access.public_only,
+        set_by=access.set_by,
+    )
 
 
 class ModelRelay:
@@ -55,7 +61,7 @@ class ModelRelay:
     (a restart of the database, say) is asked again.
     """
 
-    def __init__(self, supply: ModelSupply, gateway: GatewayProcess) -> None:
+    def __init__(self, supply: ModelSupply, gateway: Gateway[Any]) -> None:
         self._supply = supply
         self._gateway = gateway
         self._inbox: queue.SimpleQueue[ModelNotice | None] = queue.SimpleQueue()

@@ -6,12 +6,14 @@ import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.folders import ArtifactFolders
+from gauntlet_runtime.gateway.pool import GatewayPool
 from gauntlet_runtime.jobs import (
     Failure,
     LeaseLost,
@@ -21,6 +23,8 @@ from gauntlet_runtime.jobs import (
     ScoreSpec,
     ScoringProgramSpec,
 )
+from gauntlet_runtime.judge import Judge, judge_environment
+from gauntlet_runtime.metering import ModelSupply, NoModels
 from gauntlet_runtime.program_contract import ProgramFault, arguments_of, command_of, read_outputs
 from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxSpec, Verdict
 from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, readable, sandbox_limits
@@ -55,6 +59,8 @@ def run_score(
     owner: str,
     label: str,
     cancelled: threading.Event,
+    gateway: GatewayPool | None = None,
+    models: ModelSupply | None = None,
 ) -> ScoreResult:
     """Run every scoring program of ``spec``; the first that fails, in their order, fails the job.
 
@@ -63,21 +69,32 @@ def run_score(
         owner: see `SandboxSpec.owner`
         label: names this job's sandboxes
         cancelled: when set, everything is killed at once
+        gateway: where the gateway of the judge comes from that the spec names
+        models: where that judge comes from
 
     Raises:
         LeaseLost: ``cancelled`` was set.
         SandboxError: the platform failed; the job is to be tried again.
     """
-    scoring = _Scoring(
-        spec,
-        sandbox=sandbox,
-        folder=folder,
-        files=files,
-        owner=owner,
-        label=label,
-        cancelled=cancelled,
-    )
-    return scoring.run()
+    with ExitStack() as stack:
+        judge = None
+        if spec.judge is not None:
+            pool = gateway or stack.enter_context(GatewayPool())
+            supply = models or NoModels()
+            judge = Judge(spec.judge, supply=supply, pool=pool, folder=folder / "judge", label=label)
+            stack.enter_context(judge)
+            if judge.failure is not None:
+                return ScoreResult(programs=[], failure=judge.failure)
+        return _Scoring(
+            spec,
+            sandbox=sandbox,
+            folder=folder,
+            files=files,
+            owner=owner,
+            label=label,
+            cancelled=cancelled,
+            judge=judge,
+        ).run()
 
 
 class _Scoring:
@@ -91,8 +108,10 @@ class _Scoring:
         owner: str,
         label: str,
         cancelled: threading.Event,
+        judge: Judge | None,
     ) -> None:
         self._spec = spec
+        self._judge = judge
         self._sandbox = sandbox
         self._folder = folder
         self._files = files
@@ -132,9 +151,14 @@ class _Scoring:
             return _failed(str(fault), log="", seconds=0.0)
         begun = time.monotonic()
         with self._sandbox.prepare(self._sandbox_spec(program, source=source, arguments=arguments)) as run:
-            run.start()
-            verdict = self._wait(run)
+            with self._judge.opened(run, program.key) if self._judge is not None else nullcontext():
+                run.start()
+                verdict = self._wait(run)
             log = _log_of(run, program.key)
+            if self._judge is not None and self._judge.failure is not None:
+                # Whatever the program made of it: what was scored without its judge is no score.
+                failure = self._judge.failure
+                return Scored(scores=None, failure=failure, log=log, seconds=time.monotonic() - begun)
             broken = self._broken(verdict)
             outputs = self._folder / f"output-{program.key}"
             outputs.mkdir()
@@ -151,7 +175,7 @@ class _Scoring:
             command=arguments,
             label=f"{self._label}-score-{program.key}",
             owner=self._owner,
-            environment=BARE_ENVIRONMENT,
+            environment={**BARE_ENVIRONMENT, **(judge_environment(self._spec.judge) if self._spec.judge else {})},
             working_directory=PROGRAM_FOLDER,
             mounts=[
                 Mount(target=PROGRAM_FOLDER, source=source, writable=True),
@@ -194,6 +218,7 @@ class _Scoring:
                 **found.provenance,
                 "program.digest": program.program.digest,
                 **({"reference.digest": self._spec.reference.digest} if self._spec.reference else {}),
+                **(self._judge.facts() if self._judge is not None else {}),
                 "image.digest": self._image_digest,
                 "sandbox": self._sandbox.name,
             },

@@ -261,6 +261,8 @@ class Worker:
                 owner=self._owner,
                 label=label,
                 cancelled=lost,
+                gateway=self._gateways,
+                models=self._source.models(claim) if claim.spec.judge is not None else None,
             )
 
         def report(event: JobEvent, detail: dict[str, Any]) -> None:

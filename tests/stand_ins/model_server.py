@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,6 +27,8 @@ class ModelServer:
     url: str = ""
     faults: deque[str | None] = field(default_factory=deque)
     always: str | None = None  # a fault of every request for which none is listed
+    says: Callable[[dict[str, Any], int], str] | None = None  # what it answers to a request, instead of its own words
+    wants_key: bool = True
     seen: list[dict[str, Any]] = field(default_factory=list)  # bodies, in order
     paths: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -38,7 +40,8 @@ class ModelServer:
     def reset(self) -> None:
         """As new, for the next test."""
         self.faults.clear()
-        self.always = None
+        self.always = self.says = None
+        self.wants_key = True
         for seen in (self.seen, self.paths, self.times):
             seen.clear()
         self.released.set()
@@ -66,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
             state.under_way += 1
             state.most_under_way = max(state.most_under_way, state.under_way)
         try:
-            if self.headers.get("authorization") != f"Bearer {KEY}":
+            if state.wants_key and self.headers.get("authorization") != f"Bearer {KEY}":
                 self._json(401, {"error": {"message": "Incorrect API key", "code": "invalid_api_key"}})
             elif not self._fault(fault, body, number, released):
                 self._answer(body, number)
@@ -111,7 +114,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.endswith("/embeddings"):
             self._embeddings(body)
             return
-        message = _message(body, number)
+        says = self.server.state.says
+        message = {"role": "assistant", "content": says(body, number)} if says else _message(body, number)
         words = str(message.get("content") or "").split(" ")
         usage = {"prompt_tokens": _prompt_tokens(body), "completion_tokens": len(words)}
         usage = given.get("usage", {**usage, "total_tokens": sum(usage.values())})

@@ -1,4 +1,4 @@
-"""``python -m gauntlet_runtime.gateway <descriptor>``: loads everything once and forks a gateway for each run job.
+"""``python -m gauntlet_runtime.gateway <descriptor>``: loads everything once, forks a gateway for each job.
 
 Importing the MCP SDK takes about a second; a fork of a process that has done it takes ten milliseconds. This process
 never runs an event loop, a thread or anything of a job: it waits for sockets on its descriptor and forks.
@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 
+from gauntlet_runtime.gateway.judge_server import serve_judge
 from gauntlet_runtime.gateway.messages import receive_message
 from gauntlet_runtime.gateway.server import serve
 
@@ -31,7 +32,8 @@ def main() -> None:
         if os.fork() == 0:
             requests.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            serve(socket.socket(fileno=descriptors[0]))
+            be_gateway = serve_judge if body == b"judge" else serve
+            be_gateway(socket.socket(fileno=descriptors[0]))
             os._exit(0)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -117,10 +117,20 @@ class Job:
         """No program will come for this place any more; without any place left, no episode can run."""
         self._slots[number].down = True
         if self._slots.all_down:
-            while self._queue:
-                waiting = self._queue.popleft()
-                self._notify(never_began(waiting.spec, message))
+            self._drop_queue(message)
         self._wake()
+
+    def give_up(self, message: str) -> None:
+        """End every episode, those too that never began: what is set wrongly lets none of them be completed."""
+        self._drop_queue(message)
+        for episode in list(self._open.values()):
+            self.end_soon(episode, FailureCode.ENVIRONMENT_ERROR, message)
+        self._wake()
+
+    def _drop_queue(self, message: str) -> None:
+        while self._queue:
+            waiting = self._queue.popleft()
+            self._notify(never_began(waiting.spec, message))
 
     async def _lose(self, slot: Slot, link: EnvironmentLink, reason: str) -> None:
         if slot.link is not link:

@@ -34,7 +34,7 @@ from gauntlet_runtime.gateway.model_replies import (
 )
 from gauntlet_runtime.gateway.model_requests import Call, offered, read_call
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
-from gauntlet_runtime.gateway.upstream import Answer, ProviderFailed, RequestRefused, Upstream
+from gauntlet_runtime.gateway.upstream import Answer, KeyRefused, ProviderFailed, RequestRefused, Upstream
 from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 from gauntlet_scoring.failures import FailureCode
 
@@ -181,6 +181,8 @@ class ModelDoor:
             raise passed_on(error) from error
         except ProviderFailed as error:
             self._settle(episode, made, status=503, tries=error.tries)
+            if isinstance(error, KeyRefused):
+                raise self._locked_out(error) from error
             raise self._unavailable(episode, str(error)) from error
         self._settle(episode, made, status=200, answer=answer, cached=kept is not None, tries=answer.tries)
         if key is not None and kept is None:
@@ -240,7 +242,8 @@ class ModelDoor:
         """
         refusal, whose = episode.meter.hold(reservation), "an episode"
         if refusal is None:
-            refusal, whose = await self._bank.reserve(reservation), "this evaluation"
+            refusal = await self._bank.reserve(reservation)
+            whose = f"this {refusal.whose}" if refusal is not None else whose
             if refusal is not None or episode.closing:
                 unused = Settlement(id=reservation.id, tokens=0, cost=Decimal(0), paid=False)
                 episode.meter.settle(unused)
@@ -274,6 +277,12 @@ class ModelDoor:
         sentence = f"{said} or reserved, and {more}."
         self._job.end_soon(episode, FailureCode.BUDGET_EXCEEDED, sentence)
         return ApiError(429, "budget_exceeded", f"{sentence} This ends the episode.")
+
+    def _locked_out(self, error: KeyRefused) -> ApiError:
+        """The end of all episodes: no call of any of them would be answered until somebody has set another key."""
+        said = f"The language models of this competition cannot be asked: {error}"
+        self._job.give_up(said)
+        return ApiError(503, "model_unavailable", f"{said} That is not the agent's fault, and it ends the episode.")
 
     def _unavailable(self, episode: Episode, reason: str) -> ApiError:
         """The end of an episode whose model cannot be had: never the agent's fault, so it is run again."""

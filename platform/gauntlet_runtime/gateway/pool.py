@@ -1,4 +1,4 @@
-"""The supervisor's side of gateways: a process that is warm, and a gateway of its own for each run job."""
+"""The supervisor's side of gateways: a process that is warm, and a gateway of its own for each job that wants one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from gauntlet_runtime.gateway.judge_messages import JUDGE_NOTICES, JudgeNotice
 from gauntlet_runtime.gateway.messages import NOTICES, Notice, Ready, receive_message, send_message
 from gauntlet_runtime.sandbox.interface import SandboxError
 
@@ -24,8 +25,13 @@ class GatewayLost(SandboxError):
     """The gateway process is gone in the middle of a job: the platform's fault, to be retried."""
 
 
-class GatewayProcess:
-    """One gateway. `receive` may run in another thread than the rest."""
+N = TypeVar("N")
+
+
+class Gateway(Generic[N]):
+    """One gateway process. `receive` may run in another thread than the rest."""
+
+    notices: ClassVar[TypeAdapter[Any]]
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -45,13 +51,16 @@ class GatewayProcess:
         except OSError as error:
             raise GatewayLost("The gateway ended unexpectedly.") from error
 
-    def receive(self) -> Notice | None:
+    def receive(self) -> N | None:
         """Wait for the next notice; None where the gateway is gone or was closed."""
         try:
             body, _ = receive_message(self._control)
         except OSError:
             return None
-        return NOTICES.validate_json(body) if body else None
+        if not body:
+            return None
+        notice: N = self.notices.validate_json(body)
+        return notice
 
     def close(self) -> None:
         """Let the gateway end, and wake whoever waits in `receive`. Idempotent."""
@@ -61,6 +70,18 @@ class GatewayProcess:
     def release(self) -> None:
         """Close the socket, once nobody waits in `receive`."""
         self._control.close()
+
+
+class GatewayProcess(Gateway[Notice]):
+    """The gateway of a run job."""
+
+    notices = NOTICES
+
+
+class JudgeProcess(Gateway[JudgeNotice]):
+    """The gateway of a score job's judge."""
+
+    notices = JUDGE_NOTICES
 
 
 class GatewayPool:
@@ -103,6 +124,18 @@ class GatewayPool:
         Raises:
             GatewayLost: it does not start.
         """
+        return GatewayProcess(self._fork(b"job"))
+
+    def spawn_judge(self) -> JudgeProcess:
+        """A gateway without a judge.
+
+        Raises:
+            GatewayLost: it does not start.
+        """
+        return JudgeProcess(self._fork(b"judge"))
+
+    def _fork(self, kind: bytes) -> socket.socket:
+        """The control socket of a new process of this kind."""
         with self._lock:
             requests = self._ensure()
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -112,12 +145,12 @@ class GatewayPool:
                     if not self._is_warm:
                         raise GatewayLost("The gateway does not start; the worker's log says why.")
                 with theirs:
-                    socket.send_fds(requests, [b"job"], [theirs.fileno()])
+                    socket.send_fds(requests, [kind], [theirs.fileno()])
             except OSError as error:
                 ours.close()
                 self._drop()
                 raise GatewayLost("The gateway does not start.") from error
-        return GatewayProcess(ours)
+        return ours
 
     def close(self) -> None:
         """End the warm process. Gateways that run go on until their job closes them."""

@@ -22,6 +22,7 @@ from gauntlet_runtime.metering import ModelAccess, ModelPatience
 ANSWER_BYTES: Final = 16 << 20
 CONNECT_SECONDS: Final = 10.0
 _THE_AGENTS: Final = frozenset({400, 413, 415, 422})  # the request itself was refused: told to whoever made it
+_THE_KEYS: Final = frozenset({401, 403})
 _PASSING: Final = frozenset({408, 409, 425, 429})  # may go by itself, as every 5xx may
 _DONE: Final = b"[DONE]"
 
@@ -58,6 +59,10 @@ class ProviderFailed(Exception):
         self.tries = tries
 
 
+class KeyRefused(ProviderFailed):
+    """The provider does not accept the key that is set for it: until another is, asking again is vain."""
+
+
 class _TryAgain(Exception):
     def __init__(self, reason: str, *, after: float | None = None) -> None:
         super().__init__(reason)
@@ -67,8 +72,10 @@ class _TryAgain(Exception):
 class Upstream:
     """One provider. Redirects are not followed and proxies of the host are not asked: the key goes to one address."""
 
-    def __init__(self, access: ModelAccess, patience: ModelPatience) -> None:
+    def __init__(self, access: ModelAccess, patience: ModelPatience, *, provider: str = "") -> None:
         self._patience = patience
+        self._named = f"the provider '{provider}'" if provider else "the provider"
+        self._set_by = access.set_by
         self._key = access.key.get_secret_value()
         headers = {"content-type": "application/json"}
         if self._key:
@@ -110,7 +117,7 @@ class Upstream:
             except NotPublic:
                 raise ProviderFailed("its address is not a public one", number) from None
             except ProviderFailed as error:
-                raise ProviderFailed(str(error), number) from None
+                raise type(error)(str(error), number) from None
             _log.info("a model provider failed at try %d: %s", number, reason)
             if number < self._patience.tries:
                 await asyncio.sleep(self._pause(number, after))
@@ -131,7 +138,17 @@ class Upstream:
             raise RequestRefused(status, _readable(content))
         if status in _PASSING or status >= 500:
             raise _TryAgain(f"it answered with status {status}", after=_retry_after(response))
+        if status in _THE_KEYS:
+            raise KeyRefused(self._why_refused(status), 0)
         raise ProviderFailed(f"it answered with status {status}", 0)
+
+    def _why_refused(self, status: int) -> str:
+        """Who has to do what, as whole sentences."""
+        whose = "the competition's organizer" if self._set_by == "organizer" else "the operator of this installation"
+        return (
+            f"{self._named} refused the key that {whose} set for it (status {status}). "
+            f"{whose[0].upper()}{whose[1:]} has to set a valid one."
+        )
 
     def _without_key(self, content: bytes) -> bytes:
         """Some providers quote the key, or what they were sent, in what they say."""

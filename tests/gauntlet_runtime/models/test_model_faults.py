@@ -69,7 +69,7 @@ def test_the_providers_retry_after_is_honoured(models):
     assert outcome.episodes[0].seconds < second - first + 30
 
 
-@pytest.mark.parametrize("fault", ["401", "403", "404", "402", "elsewhere"])
+@pytest.mark.parametrize("fault", ["404", "402", "elsewhere"])
 def test_a_provider_that_is_set_wrongly_is_not_asked_again(models, fault):
     models.server.always = fault
     outcome = models.agent("e = next_episode()\nsay(chat('x'))\nanswer(e)")
@@ -77,6 +77,19 @@ def test_a_provider_that_is_set_wrongly_is_not_asked_again(models, fault):
     assert (status, said["error"]["code"]) == (503, "model_unavailable")
     assert outcome.episodes[0].failure == "infrastructure"
     assert len(models.server.seen) == 1
+
+
+@pytest.mark.parametrize("status", ["401", "403"])
+def test_a_refused_key_is_named_and_ends_every_episode_at_once(models, status):
+    """Whoever set the key has to act; until then no other episode could be completed either."""
+    models.server.always = status
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nsay(answer(e)[0])", keys=["A", "B", "C"])
+    assert outcome.said == [503, 410]
+    assert len(models.server.seen) == 1
+    assert [episode.failure for episode in outcome.episodes] == ["environment_error"] * 3
+    (sentence,) = {episode.message for episode in outcome.episodes}
+    assert "the provider 'ours' refused the key that the operator" in sentence
+    assert "has to set a valid one" in sentence
 
 
 def test_a_request_that_the_provider_refuses_is_the_agents_affair(models):

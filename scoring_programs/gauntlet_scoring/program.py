@@ -81,6 +81,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Results:
+    """What a program came to, for a report about all of it."""
+
+    scores: Mapping[str, float]
+    rows: Sequence[ScenarioRow]
+    episodes: int  # scenarios x trials
+    failures: Mapping[str, int]  # episodes without an answer by failure code
+
+
+@dataclass(frozen=True)
 class Measure(Generic[Part]):
     """A scoring program's own part, in two steps, so that one record at a time is in memory: an agent fills them."""
 
@@ -90,6 +100,8 @@ class Measure(Generic[Part]):
     packages: tuple[str, ...] = ()  # distributions whose versions made the scores
     keys: frozenset[str] | None = None  # of the metadata's keys, those that it gives; None: all of them
     of_answered: frozenset[str] = frozenset()  # of them, those that mean nothing for an episode without an answer
+    of_failed: Callable[[Case], Mapping[str, Any]] = lambda _: {}  # more detail of an episode that the agent failed
+    report: Callable[[Results], Mapping[str, str]] = lambda _: {}  # further files of the output folder: name to text
 
 
 @dataclass(frozen=True)
@@ -99,6 +111,7 @@ class _Outline:
     row: EpisodeRow
     failure: FailureCode | None
     scored: bool
+    detail: Mapping[str, Any]  # of one that failed
 
 
 def run(program_file: str, build: Callable[[ProgramMetadata], Measure[Any]]) -> int:
@@ -132,11 +145,14 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
     outlines: list[_Outline] = []
     parts: dict[int, Any] = {}  # by position among the outlines
     for episode in iterate_episodes(folders.results):
+        detail: Mapping[str, Any] = {}
         if episode.scored:
             case = _case(episode, truths, folders)
             if episode.answered:
                 parts[len(outlines)] = measure.read(case)
-        outlines.append(_Outline(row=episode.row, failure=episode.failure, scored=episode.scored))
+            else:
+                detail = measure.of_failed(case)
+        outlines.append(_Outline(row=episode.row, failure=episode.failure, scored=episode.scored, detail=detail))
     measured = dict(zip(parts, measure.finish(list(parts.values())), strict=True))
     unverified = [each.unverified for each in measured.values() if each.unverified]
     if unverified and len(unverified) == len(measured):
@@ -151,6 +167,10 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
     write_scenarios(folders.output, rows)
     made_by |= {"unverified": str(len(unverified))}
     write_provenance(folders.output, _provenance(folders, metadata, made_by=made_by, outlines=outlines))
+    failures = Counter(str(each.failure) for each in outlines if each.failure is not None)
+    results = Results(scores=scores, rows=rows, episodes=len(outlines), failures=failures)
+    for name, text in measure.report(results).items():
+        (folders.output / name).write_text(text, encoding="utf-8")
     write_scores(folders.output, scores)  # last: where it stands, the rest is there too
 
 
@@ -165,7 +185,8 @@ def _case(episode: RecordedEpisode, truths: Mapping[str, ReferenceRow], folders:
 def _row(outline: _Outline, measured: Measured | None, worst: Mapping[str, float]) -> ScenarioRow:
     if measured is None:
         reason = f"the episode ended with {outline.failure}: worst value"
-        measured = Measured(scores=dict(worst), detail={"failure": str(outline.failure), "reason": reason})
+        detail = {"failure": str(outline.failure), "reason": reason, **outline.detail}
+        measured = Measured(scores=dict(worst), detail=detail)
     detail = measured.detail | ({"unverified": measured.unverified} if measured.unverified else {})
     return ScenarioRow(scenario=outline.row.scenario, trial=outline.row.trial, scores=measured.scores, detail=detail)
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class Evaluation:
         data: Any = None,
         text: str = "",
         plan: list[tuple[str, str]] | None = None,
+        results: Sequence[Any] = (),
     ) -> None:
         episode = f"e-{key}-{trial}"
         events: list[dict[str, Any]] = [
@@ -69,14 +70,23 @@ class Evaluation:
         for number, (tool, arguments, is_error) in enumerate(calls):
             call = f"c{number}"
             events.append({"kind": "tool_call", "call": call, "tool": tool, "arguments": arguments})
-            events.append({"kind": "tool_result", "call": call, "tool": tool, "is_error": is_error, "seconds": 0.1})
+            returned = {"structured": results[number]} if number < len(results) else {}
+            common = {"kind": "tool_result", "call": call, "tool": tool, "seconds": 0.1}
+            events.append({**common, "is_error": is_error, **returned})
         events.append({"kind": "answer", "text": text, "data": data})
         events.append({"kind": "end", "outcome": "answered", "seconds": 1.0})
         self.record(episode, events)
         self.row(key, trial=trial, outcome="answered", trajectory=f"trajectories/{episode}.jsonl")
 
-    def failed(self, key: int | str = 1, *, failure: str, trial: int = 1) -> None:
-        self.row(key, trial=trial, outcome="failed", failure=failure)
+    def failed(self, key: int | str = 1, *, failure: str, trial: int = 1, calls: Iterable[str] = ()) -> None:
+        """Without calls nothing was recorded; with calls of these tools they are, and their results never came."""
+        episode, more = f"e-{key}-{trial}", {}
+        if calls:
+            events = [{"kind": "tool_call", "call": tool, "tool": tool, "arguments": {}} for tool in calls]
+            end = {"kind": "end", "outcome": "failed", "failure": failure, "seconds": 1.0}
+            self.record(episode, [*events, end])
+            more = {"trajectory": f"trajectories/{episode}.jsonl"}
+        self.row(key, trial=trial, outcome="failed", failure=failure, **more)
 
     def row(self, key: int | str, *, trial: int, **fields: Any) -> None:
         self.episodes.append({"episode": f"e-{key}-{trial}", "scenario": str(key), "trial": trial, **fields})
@@ -131,6 +141,12 @@ def new_evaluation() -> type[Evaluation]:
 def evaluation(tmp_path: Path) -> Evaluation:
     """An evaluation without episodes."""
     return Evaluation(tmp_path / "app")
+
+
+@pytest.fixture(scope="session")
+def programs() -> Path:
+    """The folder of the programs, for a copy with other settings."""
+    return PROGRAMS
 
 
 @pytest.fixture(scope="session")

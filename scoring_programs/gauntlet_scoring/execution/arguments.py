@@ -1,0 +1,82 @@
+"""The arguments of a recorded execution beside the reference's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gauntlet_scoring.execution.actions import Action, Reference, same
+from gauntlet_scoring.execution.references import Returned, is_reference, references
+from gauntlet_scoring.ground_truth import ExecutionStep
+from gauntlet_scoring.text import FINISH
+from gauntlet_scoring.values import shown
+
+WHOLE = "arguments"
+"""The name of the one argument of a step whose arguments are a text."""
+
+
+@dataclass(frozen=True)
+class ArgumentVerdict:
+    """Whether an argument that the reference names was given as it says."""
+
+    step: int
+    name: str
+    right: bool
+    reason: str
+
+
+def argument_verdicts(
+    reference: Reference,
+    actions: Sequence[Action],
+    *,
+    matched: Mapping[int, int],
+    returned: Sequence[Returned | None],
+) -> list[ArgumentVerdict]:
+    """A verdict for every argument of every tool step; of a step that was not done all are wrong.
+
+    Steps whose ``deterministic.arguments`` is false are not looked at. A literal compares as the rubric's ``called``
+    does. A reference ``@name`` is right if the value is found in what the step returned that makes this output, or,
+    where that step was not done, in what any earlier call returned. Arguments that the reference does not name are
+    free.
+    """
+    verdicts = []
+    for at, step in enumerate(reference.steps):
+        if step.action == FINISH or not step.deterministic.arguments:
+            continue
+        number = matched.get(at)
+        for name, expected in _expected(step).items():
+            if number is None:
+                verdicts.append(ArgumentVerdict(at, name, right=False, reason=f"{step.action} was not called"))
+                continue
+            sources = [
+                one for one in _sources(reference, expected, matched, before=number) if returned[one] is not None
+            ]
+            results = [each for one in sources if (each := returned[one]) is not None]
+            verdicts.append(_verdict(at, name, expected, action=actions[number], results=results))
+    return verdicts
+
+
+def _expected(step: ExecutionStep) -> dict[str, Any]:
+    if isinstance(step.arguments, str):
+        return {WHOLE: step.arguments} if step.arguments.strip() else {}
+    return {name: value for name, value in step.arguments.items() if value is not None}
+
+
+def _sources(reference: Reference, expected: Any, matched: Mapping[int, int], *, before: int) -> list[int]:
+    """The actions in whose results a reference's value may be found."""
+    makers = {at for name in references(expected) for at in reference.makers.get(name, ())}
+    done = [matched[at] for at in makers if at in matched and matched[at] < before]
+    return sorted(done) if done else list(range(before))
+
+
+def _verdict(at: int, name: str, expected: Any, *, action: Action, results: Sequence[Returned]) -> ArgumentVerdict:
+    given = dict(action.arguments) if name == WHOLE and name not in action.arguments else action.arguments.get(name)
+    place = f"{action.tool}: {name}"
+    if is_reference(expected):
+        right = any(result.gave(given) for result in results)
+        said = "was returned by an earlier call" if right else f"should come from an earlier call, found {shown(given)}"
+        return ArgumentVerdict(at, name, right=right, reason=f"{place} {said}")
+    right = same(given, expected) or (isinstance(given, dict) and any(same(one, expected) for one in given.values()))
+    said = "as expected" if right else f"expected {shown(expected)}, found {shown(given)}"
+    return ArgumentVerdict(at, name, right=right, reason=f"{place} {said}")

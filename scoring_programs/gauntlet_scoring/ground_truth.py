@@ -99,8 +99,13 @@ class ExecutionLink(BaseModel):
     target: str
 
 
+def _kind_is_required(schema: dict[str, Any]) -> None:
+    """A check is told by its kind, so that one without has none, though a check made in Python need not say it."""
+    schema["required"] = ["kind", *schema.get("required", [])]
+
+
 class _Check(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_kind_is_required)
 
 
 class EqualsCheck(_Check):

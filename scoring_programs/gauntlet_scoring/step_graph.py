@@ -15,11 +15,11 @@ from typing import Final
 from gauntlet_scoring.graph_layout import Layout, Place, layered
 from gauntlet_scoring.ground_truth import ExecutionStep, GroundTruth
 
-_BOX: Final = (216, 58)
+_BOX: Final = (240, 58)
 _PASSING: Final = 24  # the width of a place that a link passes
 _GAPS: Final = (24, 44)  # between boxes, between layers
 _MARGIN: Final = 12
-_CHARACTERS: Final = 30  # of a box's first line; the whole text is its title
+_CHARACTERS: Final = (27, 34)  # of a box's two lines; the whole text is its title
 _FINISH: Final = "Finish"
 _SCHEMES: Final = "<style>svg{color:#1b1b1f}@media (prefers-color-scheme:dark){svg{color:#e6e6ea}}</style>"
 
@@ -97,10 +97,11 @@ def _box(step: ExecutionStep, corner: Point) -> str:
     width, height = _BOX
     middle = left + width / 2
     finish = step.action == _FINISH
-    lines = (step.name, 22, 13, 600), (f"{step.agent} · {step.action}", 42, 12, 400)
+    name, call = _cut(step.name, _CHARACTERS[0]), _cut(f"{step.agent} · {step.action}", _CHARACTERS[1])
+    lines = (name, 22, 13, 600), (call, 42, 12, 400)
     texts = "".join(
         f'<text x="{middle:g}" y="{top + down:g}" text-anchor="middle" font-size="{size}" font-weight="{weight}"'
-        f' fill="currentColor" stroke="none">{_text(_cut(text))}</text>'
+        f' fill="currentColor" stroke="none">{_text(text)}</text>'
         for text, down, size, weight in lines
     )
     return (
@@ -122,8 +123,8 @@ def _description(truth: GroundTruth) -> str:
     return " ".join(sentences)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 1] + "…"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _text(text: str) -> str:

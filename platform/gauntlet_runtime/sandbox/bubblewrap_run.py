@@ -13,7 +13,7 @@ from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.interface import Cause, SandboxError, SandboxGone, SandboxSpec, Verdict
 from gauntlet_runtime.sandbox.launch import Held, Plan, discard, launch
 from gauntlet_runtime.sandbox.processes import resident_bytes
-from gauntlet_runtime.sandbox.supervision import CHUNK, Setting, SupervisedRun
+from gauntlet_runtime.sandbox.supervision import CHUNK, GRACE_SECONDS, Setting, SupervisedRun
 from gauntlet_runtime.sandbox.verdicts import SIGNAL_BASE
 
 _RESIDENT_PERIOD = 0.05  # seconds between two looks at the memory, where no control group keeps the limit
@@ -62,7 +62,7 @@ class BubblewrapRun(SupervisedRun):
         if not self._captured:
             process.stdin = process.stdout = None  # the caller's pipes stay the caller's
         discard(process)
-        self._wait_for_all(self._held.anchor)
+        self._held.anchor.wait(GRACE_SECONDS)
 
     def _watch(self, anchor: Anchor) -> Verdict:
         if self._held is None:
@@ -84,7 +84,7 @@ class BubblewrapRun(SupervisedRun):
                     self._keep_limits(anchor)
                 ended = time.monotonic()
                 # Whoever still had a pipe open is gone with the namespace.
-                self._wait_for_all(anchor)
+                anchor.wait(GRACE_SECONDS)
                 self._drain(selector)
             finally:
                 os.close(monitor)

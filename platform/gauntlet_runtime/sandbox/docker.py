@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,18 @@ import docker
 from docker.errors import DockerException, ImageNotFound, NotFound
 from docker.types import LogConfig, Mount, Ulimit
 
-from gauntlet_runtime.sandbox import seccomp, uids
+from gauntlet_runtime.sandbox import gate, seccomp, uids
 from gauntlet_runtime.sandbox.cgroups import Counters, group_of
+from gauntlet_runtime.sandbox.docker_container import ENGINE_ERRORS, Container, ContainerPlan
 from gauntlet_runtime.sandbox.docker_images import DockerImages
-from gauntlet_runtime.sandbox.docker_run import ENGINE_ERRORS, DockerPlan, DockerRun
+from gauntlet_runtime.sandbox.docker_run import DockerRun
+from gauntlet_runtime.sandbox.docker_spares import Held, Spares, Wanted
 from gauntlet_runtime.sandbox.image_shelf import SUBMITTED
 from gauntlet_runtime.sandbox.images import default_images_folder
 from gauntlet_runtime.sandbox.interface import (
     Enforcement,
     ImageUnavailable,
+    Limits,
     Run,
     Sandbox,
     SandboxError,
@@ -37,6 +41,7 @@ from gauntlet_runtime.sandbox.records import (
     new_run_name,
     read_records,
     remove_record,
+    write_label,
     write_record,
 )
 from gauntlet_runtime.sandbox.supervision import Setting
@@ -52,6 +57,9 @@ _HOLDER = ("sh", "-c", "trap '' CHLD; exec cat")
 _HOLD_WITHOUT_CAT = ("-c", "trap '' CHLD; while read -r _; do :; done")
 _NOBODY = "65534:65534"
 _OWN_PROCESSES = 1
+_PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_LEAST_COPY = 1 << 20  # bytes of a folder for what is copied into it
+_SPARE = "spare"  # what a container is called that no job has taken yet
 
 
 class Docker(Sandbox):
@@ -68,6 +76,7 @@ class Docker(Sandbox):
         self._images = images or default_images_folder()  # Docker keeps its own; these start participants' ones
         self._state = (state or default_state_folder()).absolute()
         self._client: docker.DockerClient | None = None
+        self._spares = Spares()
 
     @property
     def _runs(self) -> Path:
@@ -136,10 +145,61 @@ class Docker(Sandbox):
 
     def prepare(self, spec: SandboxSpec) -> Run:
         self.check()
+        wanted = self._wanted(spec)
+        environment = {**wanted.environment, **spec.environment}
+        word = gate.line(environment, program=spec.command, folder=spec.working_directory)
+        held = self._spares.take(wanted.shape, wanted.fits)
+        if held is None:
+            held = self._hold(wanted, label=spec.label)
+        else:
+            self._rename(held, spec.label)
+        setting = Setting(uid=held.uid, owner=held.uid, folder=held.folder, mounts=wanted.mounts, release=held.release)
+        return DockerRun(spec, setting, held.container, word=word)
+
+    def expect_another(self, spec: SandboxSpec) -> None:
+        with contextlib.suppress(SandboxError):  # whoever prepares one hears of it
+            wanted = self._wanted(spec)
+            self._spares.expect(wanted.shape, lambda: self._hold(wanted, label=_SPARE))
+
+    def drop_spares(self) -> None:
+        self._spares.drop()
+
+    def _wanted(self, spec: SandboxSpec) -> Wanted:
+        """What a container for this has to be.
+
+        Raises:
+            SandboxUnavailable, ImageUnavailable, SandboxError
+        """
         image = self._image(spec.image)
         launcher = find_launcher(self._images) if spec.image.startswith(f"{SUBMITTED}/") else None
-        mounts = place(spec.mounts, room=spec.limits.output, foreign_uid=True)
-        run = new_run_name(spec.label)
+        mounts = [
+            replace(one, size=_roomy(one.size, room=spec.limits.output)) if one.size else one
+            for one in place(spec.mounts, room=spec.limits.output, foreign_uid=True)
+        ]
+        environment = dict(one.split("=", 1) for one in image.attrs["Config"].get("Env") or () if "=" in one)
+        shell = ["sh"] if launcher is None else launcher.shell()
+
+        def plan(run: str, uid: int) -> ContainerPlan:
+            container = self._container(spec.limits, str(image.id), mounts, launcher, run=run, uid=uid)
+            # What the image sets is the program's: it comes through the gate, and the holder has none of it.
+            container["environment"] = [_PATH, *(name for name in environment if name != "PATH")]
+            gatekeeper = {"cmd": [*shell, "-c", gate.WAIT_FOR_A_LINE], "user": f"{uid}:{uid}", "workdir": "/"}
+            return ContainerPlan(
+                container=container,
+                gatekeeper={**gatekeeper, "stdin": True},
+                mounts=mounts,
+                counters=lambda pid: _counters(pid, memory=spec.limits.memory),
+            )
+
+        return Wanted(owner=spec.owner, mounts=mounts, environment=environment, plan=plan)
+
+    def _hold(self, wanted: Wanted, *, label: str) -> Held:
+        """A container of this shape, up to its gate.
+
+        Raises:
+            SandboxError: it cannot be had; nothing of it is left.
+        """
+        run = new_run_name(label)
         lease = uids.lease(self._uids, run=run)
 
         def release() -> None:
@@ -147,28 +207,27 @@ class Docker(Sandbox):
             remove_record(self._runs, run)
 
         try:
-            record = RunRecord(run=run, label=spec.label, owner=spec.owner, uid=lease.uid)
+            record = RunRecord(run=run, label=label, owner=wanted.owner, uid=lease.uid)
             folder = write_record(self._runs, record)
-            plan = DockerPlan(
-                container=self._container(spec, str(image.id), mounts, launcher, run=run, uid=lease.uid),
-                program={
-                    "cmd": list(spec.command),
-                    "user": f"{lease.uid}:{lease.uid}",
-                    "environment": dict(spec.environment),
-                    "workdir": spec.working_directory,
-                    "stdin": True,
-                },
-                counters=lambda pid: _counters(pid, memory=spec.limits.memory),
-            )
-        except OSError as error:
+            container = Container(self._connect(), wanted.plan(run, lease.uid))
+        except BaseException as error:
             release()
+            if isinstance(error, OSError):
+                raise SandboxError(f"cannot prepare the sandbox: {error}") from error
+            raise
+        return Held(container=container, record=record, folder=folder, uid=lease.uid, release=release)
+
+    def _rename(self, held: Held, label: str) -> None:
+        """The reaper calls what it removes by the name of the job that it belonged to."""
+        try:
+            write_label(self._runs, held.record, label)
+        except OSError as error:
+            held.close()
             raise SandboxError(f"cannot prepare the sandbox: {error}") from error
-        setting = Setting(uid=lease.uid, owner=lease.uid, folder=folder, mounts=mounts, release=release)
-        return DockerRun(self._connect(), spec, setting, plan)
 
     def _container(
         self,
-        spec: SandboxSpec,
+        limits: Limits,
         image: str,
         mounts: Sequence[Placed],
         launcher: Launcher | None,
@@ -177,7 +236,6 @@ class Docker(Sandbox):
         uid: int,
     ) -> dict[str, Any]:
         api = self._connect().api
-        limits = spec.limits
         scratch, _ = SCRATCH  # /dev/shm is shm_size
         tmpfs = {scratch: f"rw,exec,nosuid,nodev,size={limits.scratch},mode=1777"}
         bound = {} if launcher is None else launcher.mounts()
@@ -210,6 +268,7 @@ class Docker(Sandbox):
             "command": list(_HOLDER) if launcher is None else [*launcher.shell(), *_HOLD_WITHOUT_CAT],
             "entrypoint": [],
             "user": _NOBODY,
+            "working_dir": "/",
             "hostname": "sandbox",
             "stdin_open": True,  # and closed for good when the connection that attaches to it ends
             "labels": {LABEL: run, _STATE_LABEL: str(self._state)},
@@ -249,3 +308,9 @@ def _counters(pid: int, *, memory: int) -> Callable[[], Counters]:
     with contextlib.suppress(OSError):
         hierarchy.bound_tcp(run, memory)
     return lambda: hierarchy.counters(run)
+
+
+def _roomy(size: int, *, room: int) -> int:
+    """A folder's size in steps, beside the room for what is written: inputs of about one size have one shape."""
+    copied = size - room
+    return size if copied <= 0 else room + max(_LEAST_COPY, 1 << (copied - 1).bit_length())

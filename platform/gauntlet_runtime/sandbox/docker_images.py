@@ -11,7 +11,7 @@ import docker
 from docker.errors import APIError, ImageNotFound
 
 from gauntlet_runtime.container_images import ImageDamaged, docker_id, docker_stream
-from gauntlet_runtime.sandbox.docker_run import ENGINE_ERRORS
+from gauntlet_runtime.sandbox.docker_container import ENGINE_ERRORS
 from gauntlet_runtime.sandbox.image_shelf import SUBMITTED, ImageShelf, default_shelf_bytes, submitted_name
 from gauntlet_runtime.sandbox.interface import SandboxError
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,21 +23,47 @@ class Anchor:
     init_handle: int  # pidfd of the same: a number may be used again, a handle is not
     folders: dict[str, int] = field(default_factory=dict)  # target -> descriptor; it keeps the tmpfs alive
 
-    def open_folders(self, mounts: Sequence[Placed], *, owner: int | None) -> None:
-        """Open every writable folder, fill those that have a source, give them to ``owner`` (None: they are ours).
+    def open_folders(self, mounts: Sequence[Placed]) -> None:
+        """Open every writable folder.
 
         Raises:
-            SandboxError: one cannot be opened or filled.
+            SandboxError: one cannot be opened.
         """
-        sources = {str(one.target): one.source for one in mounts if one.size}
         try:
-            for target in (*SCRATCH, *sources):
+            for target in (*SCRATCH, *(str(one.target) for one in mounts if one.size)):
                 path = f"/proc/{self.init}/root{target}"
                 self.folders[target] = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            for target, source in sources.items():
-                _fill(self.folders[target], source, owner)
         except OSError as error:
             raise SandboxError(f"cannot prepare the sandbox's folders: {error}") from error
+
+    def fill_folders(self, mounts: Sequence[Placed], *, owner: int | None) -> None:
+        """Fill the open folders that have a source, and give all to ``owner`` (None: they are ours).
+
+        Raises:
+            SandboxError: one cannot be filled.
+        """
+        try:
+            for one in mounts:
+                if one.size:
+                    _fill(self.folders[str(one.target)], one.source, owner)
+        except OSError as error:
+            raise SandboxError(f"cannot fill the sandbox's folders: {error}") from error
+
+    def shows(self, source: Path, target: str) -> bool:
+        """Whether what the sandbox sees at ``target`` is what lies at ``source`` now."""
+        try:
+            return os.path.samestat(os.stat(source), os.stat(f"/proc/{self.init}/root{target}"))
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        """End all of the sandbox: its process namespace goes with its first process."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.init_handle, signal.SIGKILL)
+
+    def wait(self, seconds: float) -> None:
+        """Until the first process, and so all of them, has ended; not longer than this."""
+        select.select([self.init_handle], [], [], seconds)
 
     def close(self) -> None:
         """Close the descriptors; the folders' contents are gone then."""

@@ -75,8 +75,8 @@ class Limits:
 class Mount:
     """A host folder or file that the program sees at ``target``.
 
-    ``writable`` gives the program a size-limited folder of its own at ``target`` (`Limits.output`), which starts with a
-    private copy of ``source`` where there is one; what the program wrote is read with :meth:`Run.collect`. The source
+    ``writable`` gives the program a size-limited folder of its own at ``target`` (`Limits.output`; in steps, where it
+    starts with a private copy of ``source``); what the program wrote is read with :meth:`Run.collect`. The source
     itself is never written to. ``socket`` marks a folder that holds a unix socket of the platform's.
     """
 
@@ -235,6 +235,16 @@ class Sandbox(ABC):
         Raises:
             SandboxUnavailable, ImageUnavailable, SandboxError
         """
+
+    def expect_another(self, spec: SandboxSpec) -> None:  # noqa: B027  most backends start soon enough
+        """Say that a program like this one, which was just prepared, is likely to follow.
+
+        Where starts are slow, a backend may make ready what the two have in common, and nothing that is of the one
+        alone. Does not wait, and raises nothing.
+        """
+
+    def drop_spares(self) -> None:  # noqa: B027  as above
+        """Remove what was made ready and nobody has used. Idempotent."""
 
     @abstractmethod
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:

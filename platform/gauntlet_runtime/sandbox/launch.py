@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import resource
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +15,7 @@ from pathlib import Path
 from gauntlet_runtime.sandbox.cgroups import Counters
 from gauntlet_runtime.sandbox.child import Child, spawn
 from gauntlet_runtime.sandbox.folders import Anchor
+from gauntlet_runtime.sandbox.gate import text as gate_word
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxUnavailable
 from gauntlet_runtime.sandbox.supervision import Setting
 
@@ -31,12 +30,10 @@ _ARGUMENTS, _SECCOMP, _INFO, _BLOCK, _GATE = 3, 4, 5, 6, 7
 # the worker dies meanwhile, it takes the closed pipe for the word to go on, and is not bound yet to die with its
 # parent. So the word to start is waited for inside, where a pipe that is closed without it means the end.
 #
-# What comes through the gate is the program's environment, as shell text. It must not be there before: with root as
-# the worker, setpriv runs as root, and would load what LD_PRELOAD names.
+# What comes through the gate (gate.py) is the program's environment. It must not be there before: with root as the
+# worker, setpriv runs as root, and would load what LD_PRELOAD names.
 _WAIT_AT_THE_GATE = f'. /proc/self/fd/{_GATE}; [ "$_gate" = open ] || exit 125; unset _gate; exec "$@" {_GATE}<&-'
-_OPEN = "_gate=open\n"
 _GATEKEEPER = "sh"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +96,7 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
     Raises:
         SandboxError: bubblewrap could not set the sandbox up.
     """
-    word = _word(plan.environment)
+    word = gate_word(plan.environment)
     gate_read, gate = os.pipe2(os.O_CLOEXEC)
     if setting.owner is not None:
         os.fchown(gate_read, setting.owner, setting.owner)  # it is opened once more by its name
@@ -132,14 +129,6 @@ def launch(plan: Plan, setting: Setting, *, stdin: bytes | None) -> Held:
         discard(process)
         raise
     return held
-
-
-def _word(environment: Mapping[str, str]) -> bytes:
-    for name in environment:
-        if not _NAME.fullmatch(name):
-            raise SandboxError(f"{name!r} is not the name of an environment variable")
-    lines = (f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-    return os.fsencode("".join(lines) + _OPEN)
 
 
 def discard(process: Child) -> None:
@@ -213,7 +202,8 @@ def _hold(plan: Plan, setting: Setting, process: Child, init: int) -> Anchor:
         _, hard = resource.prlimit(init, resource.RLIMIT_NOFILE)
         if hard == resource.RLIM_INFINITY or hard > _OPEN_FILES:
             resource.prlimit(init, resource.RLIMIT_NOFILE, (1024, _OPEN_FILES))
-        anchor.open_folders(setting.mounts, owner=setting.owner)
+        anchor.open_folders(setting.mounts)
+        anchor.fill_folders(setting.mounts, owner=setting.owner)
     except BaseException as error:
         anchor.close()
         if isinstance(error, OSError):

@@ -45,6 +45,13 @@ def write_record(folder: Path, record: RunRecord) -> Path:
     return draft.rename(folder / record.run)
 
 
+def write_label(folder: Path, record: RunRecord, label: str) -> None:
+    """Call a run that has its record otherwise from now on."""
+    draft = folder / record.run / "run.json.draft"
+    draft.write_text(json.dumps({**asdict(record), "label": label}), encoding="utf-8")
+    draft.rename(folder / record.run / "run.json")
+
+
 def read_records(folder: Path) -> Iterator[RunRecord]:
     """Every run that has a folder. Drafts that nobody finished are removed."""
     if not folder.is_dir():

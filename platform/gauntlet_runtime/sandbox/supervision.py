@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import socket
 import threading
 import time
@@ -171,14 +169,17 @@ class SupervisedRun(Run):
         except SandboxError as error:
             self._error = error
         except Exception as error:  # noqa: BLE001  whatever goes wrong here is the sandbox's fault, and must be heard
-            self._error = SandboxError(f"the sandbox failed: {type(error).__name__}: {error}")
-            self._error.__cause__ = error
+            self._error = _failed(error)
         finally:
-            self._clear_away()
-            for log in self._logs.values():
-                log.close()
-            self._ended.set()
-            self._prepared.set()
+            try:
+                self._clear_away()
+            except Exception as error:  # noqa: BLE001  who waits for the end must hear of it all the same
+                self._error = self._error or _failed(error)
+            finally:
+                for log in self._logs.values():
+                    log.close()
+                self._ended.set()
+                self._prepared.set()
 
     def _end(self, cause: Cause) -> None:
         """Kill everything, if it is not over; the first cause stands."""
@@ -187,17 +188,7 @@ class SupervisedRun(Run):
                 return
             if self._cause is Cause.EXITED:
                 self._cause = cause
-        self._kill_all(self._anchor)
-
-    @staticmethod
-    def _kill_all(anchor: Anchor) -> None:
-        """The whole process namespace goes with its first process."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(anchor.init_handle, signal.SIGKILL)
-
-    @staticmethod
-    def _wait_for_all(anchor: Anchor) -> None:
-        select.select([anchor.init_handle], [], [], GRACE_SECONDS)
+        self._anchor.kill()
 
     def _seconds_left(self) -> float | None:
         """How long the supervisor may sleep; None: until something happens."""
@@ -234,3 +225,9 @@ class SupervisedRun(Run):
             process_limit_hits=counters.process_limit_hits,
             disk_full=any(is_full(folder) for folder in anchor.folders.values()),
         )
+
+
+def _failed(error: Exception) -> SandboxError:
+    failure = SandboxError(f"the sandbox failed: {type(error).__name__}: {error}")
+    failure.__cause__ = error
+    return failure

@@ -150,9 +150,11 @@ class _Scoring:
         except ProgramFault as fault:
             return _failed(str(fault), log="", seconds=0.0)
         begun = time.monotonic()
-        with self._sandbox.prepare(self._sandbox_spec(program, source=source, arguments=arguments)) as run:
+        wanted = self._sandbox_spec(program, source=source, arguments=arguments)
+        with self._sandbox.prepare(wanted) as run:
             with self._judge.opened(run, program.key) if self._judge is not None else nullcontext():
                 run.start()
+                self._sandbox.expect_another(wanted)  # where others' results wait for the same scores
                 verdict = self._wait(run)
             log = _log_of(run, program.key)
             if self._judge is not None and self._judge.failure is not None:

@@ -106,9 +106,9 @@ class Worker:
 
     def work_once(self) -> bool:
         """Do the next job; False where the source has none for this worker, or the worker is to take none."""
-        if self._stop_by() is not None or not self.is_fit():
-            return False
-        claim = self._source.claim(queues=self._queues, worker=self._name)
+        claim = self._claim()
+        if claim is None or isinstance(claim.spec, RunSpec):
+            self._sandbox.drop_spares()  # the scorings that followed each other are over
         if claim is None:
             return False
         self.is_busy = True
@@ -117,6 +117,11 @@ class Worker:
         finally:
             self.is_busy = False
         return True
+
+    def _claim(self) -> Claim | None:
+        if self._stop_by() is not None or not self.is_fit():
+            return None
+        return self._source.claim(queues=self._queues, worker=self._name)
 
     def is_fit(self) -> bool:
         """Whether this worker may take work now; where not, it says so once."""
@@ -132,6 +137,7 @@ class Worker:
 
     def close(self) -> None:
         """End the warm gateway and remove this worker's folders. Idempotent."""
+        self._sandbox.drop_spares()
         if self._owns_gateways:
             self._gateways.close()
         self._files.release()

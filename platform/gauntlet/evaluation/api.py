@@ -26,6 +26,7 @@ from gauntlet.accounts.models import TokenScope, User
 from gauntlet.accounts.permissions import check_scope, signed_in
 from gauntlet.api_errors import DomainError
 from gauntlet.api_requests import Pages
+from gauntlet.evaluation.comparing import compare_submissions
 from gauntlet.evaluation.errors import LogNotVisible
 from gauntlet.evaluation.selectors import (
     Version,
@@ -101,6 +102,19 @@ class SubmissionLog(APIView):
         if not story.log_visible:
             raise LogNotVisible("The organizer of this phase does not show logs to participants.")
         return HttpResponse(story.log or "", content_type="text/plain; charset=utf-8")
+
+
+class SubmissionComparison(APIView):
+    """Two submissions of a phase side by side."""
+
+    def get(self, request: Request, submission_id: UUID, other_id: UUID) -> Response:
+        """Column by column: means, difference with interval, p, effect, and which is better, if any surely is."""
+        found = compare_submissions(request.user, submission_id, other_id, now=timezone.now())
+        columns = [
+            {"key": one.column.key, "title": one.column.title, "better": one.better, **asdict(one.found)}
+            for one in found.columns
+        ]
+        return Response({"a": found.a.pk, "b": found.b.pk, "columns": columns})
 
 
 class SubmissionCancel(APIView):
@@ -201,6 +215,11 @@ urlpatterns = [
     path("submissions", Submissions.as_view(), name="api-submissions"),
     path("submissions/<uuid:submission_id>", SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<uuid:submission_id>/log", SubmissionLog.as_view(), name="api-submission-log"),
+    path(
+        "submissions/<uuid:submission_id>/comparison/<uuid:other_id>",
+        SubmissionComparison.as_view(),
+        name="api-submission-comparison",
+    ),
     path("submissions/<uuid:submission_id>/cancel", SubmissionCancel.as_view(), name="api-submission-cancel"),
     path("submissions/<uuid:submission_id>/events", submission_events, name="api-submission-events"),
 ]

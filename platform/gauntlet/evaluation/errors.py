@@ -12,3 +12,17 @@ class LogNotVisible(DomainError):
 
     code: ClassVar = "not_visible"
     status: ClassVar = 403
+
+
+class ScoresNotVisible(DomainError):
+    """The phase hides its scores from participants."""
+
+    code: ClassVar = "not_visible"
+    status: ClassVar = 403
+
+
+class ScoresNotComparable(DomainError):
+    """The two submissions have no scores that could be compared."""
+
+    code: ClassVar = "not_comparable"
+    status: ClassVar = 409

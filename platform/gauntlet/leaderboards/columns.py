@@ -110,13 +110,18 @@ def _combined(how: str, numbers: Sequence[float]) -> Value | None:
     return Value(value=value) if math.isfinite(value) else None
 
 
-def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
-    rows = [
+def scenario_scores(column: Column, tasks: Sequence[TaskScores]) -> list[TrialScore]:
+    """The scores by scenario and trial that count in a column; one scenario in two tasks is two."""
+    return [
         row._replace(scenario=f"{number}:{row.scenario}")
         for number, task in enumerate(tasks)
         for row in _pick(task.scenarios, column.source) or ()
         if _counts(task.tags.get(row.scenario, {}), column.where)
     ]
+
+
+def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
+    rows = scenario_scores(column, tasks)
     if rows:
         return _from_trials(column, rows)
     if over_trials(column) or column.where:

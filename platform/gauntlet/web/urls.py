@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gauntlet.web.views import accounts, competitions, episodes, home, model_providers, organizer, submissions, submit
+from gauntlet.web.views import (
+    accounts,
+    comparison,
+    competitions,
+    episodes,
+    home,
+    model_providers,
+    organizer,
+    reviews,
+    studies,
+    submissions,
+    submit,
+)
 
 _ONE = "competitions/<slug:slug>/"
+_STUDY = f"{_ONE}organizer/reviews/<uuid:study_id>/"
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -18,6 +31,7 @@ urlpatterns = [
     path("submissions/", submissions.mine, name="my-submissions"),
     path("submissions/<uuid:submission_id>/", submissions.page, name="submission"),
     path("submissions/<uuid:submission_id>/story", submissions.story, name="submission-story"),
+    path("submissions/<uuid:submission_id>/compare/", comparison.comparison, name="submission-comparison"),
     path("submissions/<uuid:submission_id>/cancel", submissions.cancel, name="submission-cancel"),
     path(
         "submissions/<uuid:submission_id>/reports/<uuid:evaluation_id>/<slug:program>/",
@@ -25,6 +39,9 @@ urlpatterns = [
         name="submission-report",
     ),
     path("episodes/<uuid:episode_id>/", episodes.episode, name="episode"),
+    path("reviews/", reviews.mine, name="my-reviews"),
+    path("reviews/<uuid:study_id>/", reviews.study, name="review"),
+    path("reviews/<uuid:study_id>/<int:number>/", reviews.item, name="review-item"),
     path("import/", organizer.import_page, name="import"),
     path(_ONE, competitions.overview, name="competition"),
     path(f"{_ONE}pages/<int:index>/", competitions.overview, name="competition-page"),
@@ -42,5 +59,11 @@ urlpatterns = [
         model_providers.remove_model_provider,
         name="organizer-models-remove",
     ),
+    path(f"{_ONE}organizer/reviews/", studies.studies, name="organizer-studies"),
+    path(f"{_STUDY}", studies.study, name="organizer-study"),
+    path(f"{_STUDY}answers.csv", studies.answers, name="organizer-study-answers"),
+    path(f"{_STUDY}invite", studies.invite_reviewers, name="organizer-study-invite"),
+    path(f"{_STUDY}reviewers/<int:reviewer_id>/withdraw", studies.withdraw_invitation, name="organizer-study-withdraw"),
+    path(f"{_STUDY}state", studies.set_state, name="organizer-study-state"),
     path(f"{_ONE}organizer/publish", organizer.publish_competition, name="organizer-publish"),
 ]

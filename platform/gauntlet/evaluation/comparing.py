@@ -1,0 +1,126 @@
+"""Two submissions of a phase side by side: which is better, column by column, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from gauntlet.competitions.models import Column, Leaderboard, Sorting
+from gauntlet.competitions.visibility import Audience, Part, may_see
+from gauntlet.evaluation.errors import ScoresNotComparable, ScoresNotVisible
+from gauntlet.evaluation.scores import task_scores
+from gauntlet.leaderboards.columns import TrialScore, primary_column, scenario_scores, shown_columns
+from gauntlet.submissions.access import access_submission_as_reader
+from gauntlet.submissions.models import Submission
+
+if TYPE_CHECKING:
+    from gauntlet_scoring.comparison import Comparison
+
+MOST_CANDIDATES: Final = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnComparison:
+    """One column of the board; values are as the board shows them, so that in some less is better."""
+
+    column: Column
+    primary: bool
+    found: Comparison
+
+    @property
+    def better(self) -> str:
+        """``a``, ``b``, or ``undecided`` where the difference may be chance."""
+        verdict = str(self.found.verdict())  # takes more for better
+        return verdict if self.column.sorting == Sorting.DESC else {"a": "b", "b": "a"}.get(verdict, verdict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmissionComparison:
+    """Submission ``a`` beside ``b``."""
+
+    a: Submission
+    b: Submission
+    columns: Sequence[ColumnComparison]
+
+
+def candidates(submission: Submission, *, audience: Audience) -> QuerySet[Submission]:
+    """What a reader may compare a submission with: scored ones of its phase, the newest first.
+
+    A participant sees the scenarios of their own submissions only; an organizer those of all.
+    """
+    others = Submission.objects.filter(phase=submission.phase_id, evaluations__in_force=True).exclude(pk=submission.pk)
+    if audience is not Audience.ORGANIZER:
+        others = others.filter(participant=submission.participant_id)
+    return others.select_related("participant").distinct().order_by("-created_at")[:MOST_CANDIDATES]
+
+
+def readable_submission(user: Any, submission_id: UUID, *, now: datetime) -> tuple[Submission, Audience]:
+    """A submission whose scores by scenario this user may see.
+
+    Raises:
+        NotSignedIn, SubmissionNotFound, ScoresNotVisible
+    """
+    submission, audience = access_submission_as_reader(user, submission_id)
+    if not may_see(Part.SCENARIO_SCORE, phase=submission.phase, audience=audience, now=now, scenario_public=False):
+        raise ScoresNotVisible("The organizer of this phase does not show its scores yet.")
+    return submission, audience
+
+
+def compare_submissions(user: Any, a: UUID, b: UUID, *, now: datetime) -> SubmissionComparison:
+    """Compare two submissions on the scenarios that both have scores of.
+
+    Raises:
+        NotSignedIn, SubmissionNotFound, ScoresNotVisible
+        ScoresNotComparable: they belong to different phases, or one of them has no score in force.
+    """
+    first, _ = readable_submission(user, a, now=now)
+    second, _ = readable_submission(user, b, now=now)
+    if first.phase_id != second.phase_id:
+        raise ScoresNotComparable("Submissions of different phases were run on different scenarios.")
+    board = (
+        Leaderboard.objects.filter(competition__phases=first.phase_id, hidden=False).prefetch_related("columns").first()
+    )
+    columns = [column for column in shown_columns(board) if _is_plain(column)] if board else []
+    left, right = _scores(first, columns), _scores(second, columns)
+    primary = primary_column(board) if board else None
+    return SubmissionComparison(
+        a=first,
+        b=second,
+        columns=[
+            ColumnComparison(column=column, primary=column == primary, found=_compare(left[column], right[column]))
+            for column in columns
+            if left[column] and right[column]
+        ],
+    )
+
+
+def _is_plain(column: Column) -> bool:
+    """Whether the column is the mean of something that each scenario has, which is what a comparison compares."""
+    return not column.computation and column.over == "mean"
+
+
+def _scores(submission: Submission, columns: Sequence[Column]) -> Mapping[Column, Mapping[str, Sequence[float]]]:
+    """By column and scenario, the scores of its trials."""
+    in_force = submission.evaluations.filter(in_force=True).order_by("task__index")
+    tasks = [task_scores(one) for one in in_force]
+    if not tasks:
+        raise ScoresNotComparable(f"The submission {submission.name} has no score yet.")
+    return {column: _by_scenario(scenario_scores(column, tasks)) for column in columns}
+
+
+def _by_scenario(rows: Sequence[TrialScore]) -> dict[str, list[float]]:
+    scenarios: dict[str, list[float]] = {}
+    for row in rows:
+        scenarios.setdefault(row.scenario, []).append(row.value)
+    return scenarios
+
+
+def _compare(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> Comparison:
+    from gauntlet_scoring.comparison import compare_paired
+
+    return compare_paired(left, right)

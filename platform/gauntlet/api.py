@@ -10,4 +10,5 @@ urlpatterns = [
     path("", include("gauntlet.submissions.api")),
     path("", include("gauntlet.leaderboards.api")),
     path("", include("gauntlet.evaluation.api")),
+    path("", include("gauntlet.reviews.api")),
 ]

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gauntlet.competitions.models import Phase, Scenario, Task
+from django.db.models import Count, QuerySet
+
+from gauntlet.competitions.models import Competition, Phase, Scenario, Task
 from gauntlet.evaluation.models import Episode, ScenarioScore
 from gauntlet.reviews.criteria import JUDGED, majority
 from gauntlet.storage.services import open_artifact
@@ -31,41 +33,59 @@ class Candidate:
         return self.episode.scenario.category, all(self.verdicts.values())
 
 
-def programs(phase: Phase) -> list[str]:
-    """The programs that score all three criteria of some episode in this phase, by name."""
-    keys = (
-        ScenarioScore.objects.filter(episode__evaluation__submission__phase=phase, episode__evaluation__in_force=True)
-        .order_by("key")
-        .values_list("key", flat=True)
-        .distinct()
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A phase in which a program has judged episodes."""
+
+    phase: Phase
+    program: str
+    episodes: int  # that can be drawn
+
+
+def judged(competition: Competition) -> list[Judged]:
+    """What judge validations of a competition can be drawn from; two queries, whatever the number of phases."""
+    counted = (
+        _scores()
+        .filter(episode__evaluation__submission__phase__competition=competition)
+        .order_by()
+        .values_list("episode__evaluation__submission__phase", "key")
+        .annotate(n=Count("episode", distinct=True))
     )
-    scored: dict[str, set[str]] = {}
-    for key in keys:
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    for phase, key, number in counted:
         program, _, name = key.partition(".")
         if name in _NAMES:
-            scored.setdefault(program, set()).add(_NAMES[name])
-    return [program for program, found in scored.items() if len(found) == len(JUDGED)]
+            found.setdefault((phase, program), {})[_NAMES[name]] = number
+    return [
+        Judged(phase=phase, program=program, episodes=min(numbers.values()))
+        for phase in competition.phases.all()
+        for (pk, program), numbers in sorted(found.items())
+        if pk == phase.pk and len(numbers) == len(JUDGED)
+    ]
 
 
-def candidates(phase: Phase, *, program: str) -> list[Candidate]:
-    """The episodes of the phase that were answered and judged: of evaluations in force, with their record.
+def _scores() -> QuerySet[ScenarioScore]:
+    """The scores of episodes that can be drawn: of evaluations in force, answered, with their record, no baselines.
 
     An episode without an answer is not among them: nobody needs to look at it to know that it failed.
     """
-    verdicts: dict[Any, dict[str, bool]] = {}
-    names = [f"{program}.{name}" for name in _NAMES]
-    scores = ScenarioScore.objects.filter(
-        key__in=names,
-        episode__evaluation__submission__phase=phase,
+    return ScenarioScore.objects.filter(
         episode__evaluation__in_force=True,
         episode__evaluation__submission__baseline=False,
         episode__outcome="answered",
         episode__trajectory__isnull=False,
     )
+
+
+def candidates(phase: Phase, *, program: str) -> list[Candidate]:
+    """The episodes of the phase that this program has judged by all three criteria."""
+    verdicts: dict[Any, dict[str, bool]] = {}
+    names = [f"{program}.{name}" for name in _NAMES]
+    scores = _scores().filter(key__in=names, episode__evaluation__submission__phase=phase)
     for episode, key, value in scores.values_list("episode", "key", "value"):
         verdicts.setdefault(episode, {})[_NAMES[key.partition(".")[2]]] = majority(value)
-    judged = [pk for pk, found in verdicts.items() if len(found) == len(JUDGED)]
-    episodes = Episode.objects.filter(pk__in=judged).select_related("scenario").order_by("pk")
+    complete = [pk for pk, found in verdicts.items() if len(found) == len(JUDGED)]
+    episodes = Episode.objects.filter(pk__in=complete).select_related("scenario").order_by("pk")
     return [Candidate(episode=episode, verdicts=verdicts[episode.pk]) for episode in episodes]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from django import forms
@@ -9,6 +10,8 @@ from django import forms
 from gauntlet.accounts.models import TokenScope
 from gauntlet.competitions.models import Phase
 from gauntlet.metering.configuration import checked_url
+from gauntlet.reviews.models import Familiarity
+from gauntlet.reviews.services import MOST_ITEMS
 
 
 class SubmitForm(forms.Form):
@@ -84,3 +87,39 @@ class ModelProviderForm(forms.Form):
             return checked_url(self.cleaned_data["url"], https=True)
         except ValueError as error:
             raise forms.ValidationError(f"The address {error}.") from error
+
+
+class DrawForm(forms.Form):
+    """A sample for people: how many, from which phase (and, of a judge validation, whose verdicts)."""
+
+    source = forms.ChoiceField(label="From", error_messages={"invalid_choice": "Reload the page and choose again."})
+    size = forms.IntegerField(label="How many", min_value=1, max_value=MOST_ITEMS)
+    seed = forms.IntegerField(label="Seed", min_value=0, max_value=(1 << 31) - 1, required=False)
+
+    def __init__(self, *args: object, sources: Sequence[tuple[str, str]], size: int, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        field = self.fields["source"]
+        assert isinstance(field, forms.ChoiceField)  # noqa: S101 -- declared above
+        field.choices = list(sources)
+        self.fields["size"].initial = size
+
+
+class InviteForm(forms.Form):
+    """Who is asked, by user name."""
+
+    names = forms.CharField(
+        label="User names", max_length=4000, error_messages={"required": "Name at least one person."}
+    )
+
+    @property
+    def people(self) -> list[str]:
+        """The names, however they were separated."""
+        return re.split(r"[\s,;]+", self.cleaned_data["names"])
+
+
+class BackgroundForm(forms.Form):
+    """What somebody who rates scenarios says of themselves."""
+
+    role = forms.CharField(label="Your role", max_length=100)
+    years = forms.IntegerField(label="Years of experience", min_value=0, max_value=80)
+    familiarity = forms.ChoiceField(label="Predictive maintenance is", choices=[("", "Choose"), *Familiarity.choices])

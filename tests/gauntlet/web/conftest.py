@@ -61,3 +61,11 @@ def organizer(world: Showcase, db: None) -> Client:
     client = Client()
     client.force_login(world.organizer)
     return client
+
+
+@pytest.fixture
+def expert(world: Showcase, db: None) -> Client:
+    """Somebody who was invited to a judge validation and a survey, and has answered all of both."""
+    client = Client()
+    client.force_login(world.expert)
+    return client

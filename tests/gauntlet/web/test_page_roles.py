@@ -21,6 +21,15 @@ MATRIX = [
     (f"{PLANT}/organizer/", LOGIN, 403, 403, 200),
     (f"{PLANT}/organizer/participants/", LOGIN, 403, 403, 200),
     (f"{PLANT}/organizer/models/", LOGIN, 403, 403, 200),
+    (f"{PLANT}/organizer/reviews/", LOGIN, 403, 403, 200),
+    (f"{PLANT}/organizer/reviews/{{judge}}/", LOGIN, 404, 404, 200),
+    (f"{PLANT}/organizer/reviews/{{survey}}/", LOGIN, 404, 404, 200),
+    (f"{PLANT}/organizer/reviews/{{judge}}/answers.csv", LOGIN, 404, 404, 200),
+    ("/competitions/shift-handover/organizer/reviews/{judge}/", LOGIN, 404, 404, 404),
+    ("/reviews/", LOGIN, 200, 200, 200),
+    ("/reviews/{judge}/", LOGIN, 404, 404, 404),
+    ("/reviews/{judge}/1/", LOGIN, 404, 404, 404),
+    ("/reviews/{survey}/1/", LOGIN, 404, 404, 404),
     ("/import/", LOGIN, 403, 403, 200),
     ("/competitions/nothing/", 404, 404, 404, 404),
     ("{finished}", 401, 404, 200, 200),
@@ -37,6 +46,9 @@ POST_ONLY = [
     f"{PLANT}/organizer/models/mine/remove",
     "/accounts/tokens/",
     "{finished}cancel",
+    f"{PLANT}/organizer/reviews/{{judge}}/invite",
+    f"{PLANT}/organizer/reviews/{{judge}}/state",
+    f"{PLANT}/organizer/reviews/{{judge}}/reviewers/1/withdraw",
 ]
 
 
@@ -52,6 +64,8 @@ def addresses(world):
         "hidden": f"/submissions/{world.by_state['hidden'].pk}/",
         "open_episode": f"/episodes/{episode('finished').pk}/",
         "hidden_episode": f"/episodes/{episode('hidden').pk}/",
+        "judge": world.studies["judge"].pk,
+        "survey": world.studies["survey"].pk,
     }
 
 

@@ -52,6 +52,7 @@ class World:
     rival: Any
     outsider: Any
     submissions: dict[tuple[str, int], str] = field(default_factory=dict)  # by who and phase
+    studies: list[Any] = field(default_factory=list)  # to which somebody else was invited
 
     @property
     def visitors(self) -> dict[str, httpx.Client]:
@@ -109,7 +110,22 @@ def world(module_platform: Any, module_workshop: Any, small_task: Any) -> World:
             made.submissions[person.name, phase] = person.submit(competition, phase, agent, name=name)
     for submission in made.submissions.values():
         assert module_platform.wait_for_end(submission, patience=240).state == "finished"
+    made.studies = _studies(competition, organizer.user, module_platform.person("expert").user)
     return made
+
+
+def _studies(competition: Any, organizer: Any, expert: Any) -> list[Any]:
+    """Hidden scenarios, what is expected of them and both participants' runs, before an expert who is neither."""
+    from gauntlet.reviews import services
+
+    phase = competition.phases.get(index=1)
+    studies = [
+        services.draw_judge_study(phase, program="rubric", size=6, seed=1, actor=organizer),
+        services.draw_realism_study(phase, size=3, seed=1, actor=organizer),
+    ]
+    for study in studies:
+        services.invite(study, names=[expert.username], actor=organizer)
+    return studies
 
 
 def _competition(canaries: Canaries, workshop: Any, organizer: Any, small_task: Any) -> Any:

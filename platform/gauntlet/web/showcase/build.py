@@ -29,9 +29,10 @@ from gauntlet.competitions.models import (
 )
 from gauntlet.evaluation.models import Worker
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.reviews.models import Study
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
-from gauntlet.web.showcase import submissions, texts
+from gauntlet.web.showcase import reviews, submissions, texts
 
 PASSWORD: Final = "showcase-only-7"  # noqa: S105 -- of made-up people in a development database
 
@@ -43,11 +44,13 @@ class Showcase:
     participant: User
     organizer: User
     newcomer: User
+    expert: User
     plant: Competition
     telemetry: Competition
     approval: Competition
     ended: Competition
     by_state: dict[str, Submission]
+    studies: dict[str, Study]
 
 
 @transaction.atomic
@@ -57,11 +60,11 @@ def build(*, seed: int = 7) -> Showcase:
     now = timezone.now().replace(microsecond=0)
     password = make_password(PASSWORD)
     crowd = [f"{left}-{right}" for left in texts.LEFT for right in texts.RIGHT][:210]
-    names = ["plantops", "newcomer", *texts.PEOPLE, *crowd]
+    names = ["plantops", "newcomer", *texts.PEOPLE, *crowd, *reviews.EXPERTS]
     people = User.objects.bulk_create(
         User(username=name, email=f"{name}@people.example", password=password) for name in names
     )
-    organizer, newcomer, everyone = people[0], people[1], people[2:]
+    organizer, newcomer, everyone, experts = people[0], people[1], people[2:-3], people[-3:]
     ada = everyone[0]
     plant = _plant(organizer, now=now)
     telemetry = _telemetry(organizer, now=now)
@@ -83,15 +86,18 @@ def build(*, seed: int = 7) -> Showcase:
     # Heard of until tomorrow, for as long as the pages are looked at.
     Worker.objects.create(name="worker-1:1", host="worker-1", queues=["default"], seen_at=now + timedelta(days=1))
     by_state["hidden"] = submissions.finished_hidden(test, ada, now=now, rng=rng)
+    studies = reviews.studies(development, test, organizer=organizer, people=[*experts, *everyone[-2:]], seed=seed)
     return Showcase(
         participant=ada,
         organizer=organizer,
         newcomer=newcomer,
+        expert=experts[0],
         plant=plant,
         telemetry=telemetry,
         approval=approval,
         ended=ended,
         by_state=by_state,
+        studies=studies,
     )
 
 

@@ -76,3 +76,32 @@ Processing ./wheels/httpx-0.28.1-py3-none-any.whl
 ERROR: Could not find a version that satisfies the requirement anyio (from httpx) (from versions: none)
 ERROR: No matching distribution found for anyio
 """
+
+#: What a right answer looks like, by the category of a question.
+FORMS: Final = {
+    "counts": "The answer states the number of preventive work orders that started in the period, as an integer, and "
+    "says which equipment and period were counted. Cancelled orders do not count.",
+    "knowledge": "The answer names each anomaly with its time and the work order within a day of it. An anomaly "
+    "without one is left out.",
+    "days": "The answer lists the days, each as a date, in their order, and no other.",
+    "declined": "The records cannot tell the future: the answer says so, and does not guess.",
+    "groups": "The answer gives one number for each piece of equipment, those with none among them.",
+    "first week": "The answer names the ISO week and the day of the first alert that is about refrigerant.",
+}
+REMARKS: Final = (
+    "It counted an inspection that the record calls corrective.",
+    "Right number, but it never says which period it took.",
+    "The second call repeats the first; it did no harm.",
+    "I would not have sent a technician on this answer.",
+)
+OPINIONS: Final = (
+    "We ask this every Monday.",
+    "Nobody would ask it without naming the building.",
+    "Realistic, but the period is longer than we look at.",
+)
+BACKGROUNDS: Final = (
+    ("Reliability engineer", 14, "daily"),
+    ("Maintenance planner", 9, "some"),
+    ("Data scientist", 5, "daily"),
+    ("Service technician", 22, "new"),
+)

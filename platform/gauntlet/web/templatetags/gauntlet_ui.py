@@ -41,6 +41,10 @@ _CHIPS = {
     "joined": ("good", "check", "You take part"),
     "denied": ("bad", "cross", "Denied"),
     "answered": ("good", "check", "Answered"),
+    "drawn": ("warn", "dot", "Nobody invited yet"),
+    "invited": ("", "clock", "Not begun"),
+    "answering": ("run", "clock", "Being answered"),
+    "complete": ("good", "check", "All answered"),
 }
 BAR_WIDTH = 120
 
@@ -163,6 +167,12 @@ def short_digest(digest: str) -> str:
 def number(value: float | None, precision: int = 3) -> str:
     """A figure with fixed digits, or a dash where there is none."""
     return "–" if value is None else f"{value:.{precision}f}"
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """A share in per cent, or a dash where there is none."""
+    return "–" if share is None else f"{share * 100:.0f} %"
 
 
 @register.filter

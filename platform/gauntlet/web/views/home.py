@@ -7,6 +7,8 @@ from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
+from gauntlet.accounts.models import User
+from gauntlet.reviews.selectors import open_invitations
 from gauntlet.web.home_page import home_rows
 from gauntlet.web.templatetags.gauntlet_ui import THEMES
 
@@ -19,6 +21,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "home",
         "competitions": home_rows(request.user),
+        "invitations": open_invitations(request.user) if isinstance(request.user, User) else 0,
         "can_import": request.user.has_perm("competitions.add_competition"),
     }
     return render(request, "home.html", context)

@@ -15,14 +15,21 @@ PROGRAMS = Path(__file__).resolve().parents[2] / "scoring_programs"
 
 
 @pytest.mark.parametrize(
-    ("name", "key"), [("rubric", "task_completion"), ("rouge", "plan_rougeL"), ("bertscore", "s_combined")]
+    ("name", "key"),
+    [
+        ("rubric", "task_completion"),
+        ("rouge", "plan_rougeL"),
+        ("bertscore", "s_combined"),
+        ("execution", "plan_coverage"),
+        ("hybrid", "planning_score"),
+    ],
 )
 def test_a_program_needs_neither_account_nor_environment_nor_network(evaluation, scorer_python, name, key):
     evaluation.truth()
     evaluation.answered(plan=[("WOAgent", "get the work orders")], data={"count": 33})
     root = evaluation.write()
     (root / "output").mkdir()
-    python = scorer_python if name == "bertscore" else sys.executable
+    python = scorer_python if name in ("bertscore", "hybrid") else sys.executable
     inside = "/tmp/app"  # where the evaluation is bound; the folders of the test lie under the hidden /tmp
     command = ["bwrap", "--unshare-user", "--uid", "54321", "--gid", "54321", "--unshare-net", "--unshare-pid"]
     command += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]

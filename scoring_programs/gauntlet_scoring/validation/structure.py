@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from gauntlet_scoring.ground_truth import ExecutionLink, ExecutionStep, GroundTruth, PlanningStep, StepDeterminism
-from gauntlet_scoring.validation.collecting import Collector, json_path
+from gauntlet_scoring.validation.collecting import Collector
 from gauntlet_scoring.validation.documents import Location
 
 _PLAN: Final = TypeAdapter(list[PlanningStep])
@@ -123,9 +123,9 @@ def _is_member(value: Any, part: int | str) -> bool:
 
 def _sentence(error: ErrorDetails, location: Location) -> str:
     if error["type"] == "missing":
-        return f"{json_path(location[-1:])} is required and missing"
+        return "is required and missing"
     if error["type"] == "extra_forbidden":
-        return f"{json_path(location[-1:])} is not permitted here{_suggestion(location)}"
+        return f"is not permitted here{_suggestion(location)}"
     return error["msg"].removeprefix("Value error, ")
 
 

@@ -89,6 +89,7 @@ class Creation:
             sandbox_image=plan.sandbox_image,
             scorer_image=plan.scorer_image,
             limits=plan.limits,
+            judge=plan.judge,
         )
         TaskScoringProgram.objects.bulk_create(
             TaskScoringProgram(

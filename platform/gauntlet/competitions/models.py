@@ -102,6 +102,7 @@ class Task(models.Model):
     sandbox_image = models.CharField(max_length=128, default="gauntlet/agent")
     scorer_image = models.CharField(max_length=128, default="gauntlet/scorer")
     limits = models.JSONField(default=dict, help_text="as in the bundle, within the operator's caps")
+    judge = models.JSONField(null=True, blank=True, help_text="the language model that judges; null: none")
 
     class Meta:
         ordering: ClassVar = ["index"]

@@ -1,27 +1,48 @@
-"""The language models of a claimed run job, on this machine's database; every write is fenced by the claim."""
+"""A claimed job's language models, or its judge, on this machine's database; every write is fenced by the claim."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.db import close_old_connections, connection
 
 from gauntlet.competitions.models import Competition
 from gauntlet.evaluation.claims import GOING_ON
-from gauntlet.evaluation.models import Job
+from gauntlet.evaluation.models import Evaluation, Job
 from gauntlet.evaluation.states import JobState
 from gauntlet.metering import selectors, services
 from gauntlet_runtime.jobs import Claim, LeaseLost, RunSpec
 from gauntlet_runtime.metering import ModelAccess, ModelSpec, ModelSupply, Refusal, Reservation, Settlement
 
 
-class DatabaseModels(ModelSupply):
-    """A claimed job's models. The account is the evaluation's, kept answers are the submission's."""
+@dataclass(frozen=True, kw_only=True)
+class Accounts:
+    """Where a job's calls count: see `gauntlet.metering.services.reserve`."""
 
-    def __init__(self, claim: Claim, spec: ModelSpec) -> None:
+    own: UUID
+    what: str
+    shared: UUID | None = None
+
+
+def judge_account(evaluation: UUID) -> UUID:
+    """The account of an evaluation's judge; its agent's has the evaluation's own id."""
+    return uuid5(evaluation, "judge")
+
+
+def submission_account(submission: UUID, *, number: int) -> UUID:
+    """The account of a submission's agent in all of its tasks; each rerun has a new one, as it has new evaluations."""
+    return uuid5(submission, f"run {number}")
+
+
+class DatabaseModels(ModelSupply):
+    """A claimed job's models. Kept answers are the submission's."""
+
+    def __init__(self, claim: Claim, spec: ModelSpec, accounts: Accounts) -> None:
         self._claim = claim
         self._spec = spec
+        self._accounts = accounts
 
     def access(self) -> ModelAccess | None:
         """The provider's address and key."""
@@ -32,7 +53,9 @@ class DatabaseModels(ModelSupply):
         """Hold what a call can use at most."""
         self._must_be_ours()
         return services.reserve(
-            account=UUID(self._claim.evaluation),
+            account=self._accounts.own,
+            what=self._accounts.what,
+            shared=self._accounts.shared,
             holder=UUID(self._claim.job),
             spec=self._spec,
             reservation=reservation,
@@ -63,6 +86,14 @@ class DatabaseModels(ModelSupply):
 
 
 def models_of(claim: Claim) -> DatabaseModels | None:
-    """The models that a claimed job's agent may call; None where there are none."""
-    spec = claim.spec.llm if isinstance(claim.spec, RunSpec) else None
-    return None if spec is None else DatabaseModels(claim, spec)
+    """The models that a claimed job's agent may call, or its judge; None where there are none."""
+    evaluation = UUID(claim.evaluation)
+    if not isinstance(claim.spec, RunSpec):
+        judge = claim.spec.judge
+        accounts = Accounts(own=judge_account(evaluation), what="judge")
+        return None if judge is None else DatabaseModels(claim, judge.models, accounts)
+    if claim.spec.llm is None:
+        return None
+    number = Evaluation.objects.values_list("number", flat=True).get(pk=evaluation)
+    shared = submission_account(UUID(claim.submission), number=number)
+    return DatabaseModels(claim, claim.spec.llm, Accounts(own=evaluation, what="evaluation", shared=shared))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gauntlet.competitions.models import Takes, Task
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
-from gauntlet.metering.selectors import model_spec
+from gauntlet.metering.selectors import judge_spec, model_spec
 from gauntlet.storage import models as storage
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.code_runs import code_tool_spec
@@ -26,6 +26,7 @@ from gauntlet_runtime.jobs import (
 from gauntlet_scoring.program_metadata import CodeTool
 
 _START_SECONDS: Final = 30.0  # on top of the episodes' own time: starting the agent and its packages' imports
+_JUDGE_SECONDS: Final = 3600.0  # on top of a scoring program's own time: waiting for its judge is none of its doing
 
 
 def build_spec(job: Job) -> RunSpec | ScoreSpec:
@@ -119,8 +120,12 @@ def _score_spec(job: Job) -> ScoreSpec:
         episodes=[] if results else [_scored_episode(episode) for episode in episodes],
         image=task.scorer_image,
         limits=SandboxLimits(
-            seconds=evaluation.submission.phase.execution_time_limit, memory=4 << 30, cpus=2.0, processes=256
+            seconds=evaluation.submission.phase.execution_time_limit + (_JUDGE_SECONDS if task.judge else 0.0),
+            memory=4 << 30,
+            cpus=2.0,
+            processes=256,
         ),
+        judge=judge_spec(task.judge) if task.judge else None,
     )
 
 

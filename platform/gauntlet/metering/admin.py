@@ -65,7 +65,7 @@ class ModelProviderAdmin(ProviderAdminBase):
 class AccountAdmin(AccountAdminBase):
     """What evaluations have used of their budgets; read only."""
 
-    list_display = ("id", "tokens", "token_limit", "cost", "cost_limit", "paid")
+    list_display = ("id", "what", "tokens", "token_limit", "cost", "cost_limit", "paid")
     readonly_fields = list_display
 
     def has_add_permission(self, request: HttpRequest) -> bool:

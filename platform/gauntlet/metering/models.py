@@ -44,7 +44,16 @@ class ModelProvider(models.Model):
 class Account(models.Model):
     """What is used of one budget that several jobs draw on. What is reserved counts as used until it is settled."""
 
-    id = models.UUIDField(primary_key=True, help_text="of the evaluation whose budget it is")
+    id = models.UUIDField(primary_key=True, help_text="of whatever has the budget: see `services`")
+    what = models.CharField(
+        max_length=16,
+        default="evaluation",
+        choices=[
+            ("evaluation", "An evaluation's agent"),
+            ("submission", "A submission's agent, in all of its tasks"),
+            ("judge", "An evaluation's judge"),
+        ],
+    )
     token_limit = models.BigIntegerField(null=True, help_text="null: no limit")
     cost_limit = _amount(null=True, help_text="null: no limit")
     tokens = models.BigIntegerField(default=0, help_text="used or reserved")
@@ -68,6 +77,13 @@ class Reservation(models.Model):
 
     id = models.UUIDField(primary_key=True)
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="reservations")
+    shared = models.ForeignKey(
+        Account,
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="shared_reservations",
+        help_text="the account of all tasks together, which counts it too, and which keeps the pace",
+    )
     holder = models.UUIDField(help_text="the job that makes the call; when it ends, what it left counts as used")
     tokens = models.BigIntegerField()
     cost = _amount()
@@ -77,6 +93,7 @@ class Reservation(models.Model):
     class Meta:
         indexes: ClassVar = [
             models.Index(fields=["account", "made_at"], name="reservation_pace"),
+            models.Index(fields=["shared", "made_at"], name="reservation_shared_pace"),
             models.Index(fields=["holder"], condition=Q(settled_at__isnull=True), name="reservation_open"),
         ]
 

@@ -14,7 +14,7 @@ from gauntlet.metering.configuration import Price
 from gauntlet.metering.models import KeptAnswer, ModelProvider
 from gauntlet.metering.sealing import unseal
 from gauntlet.storage.services import copy_to
-from gauntlet_runtime.metering import ModelAccess, ModelBudget, ModelOffer, ModelPatience, ModelSpec
+from gauntlet_runtime.metering import JudgeSpec, ModelAccess, ModelBudget, ModelOffer, ModelPatience, ModelSpec
 
 
 def model_access(competition: Competition, provider: str) -> ModelAccess | None:
@@ -26,7 +26,11 @@ def model_access(competition: Competition, provider: str) -> ModelAccess | None:
     own = ModelProvider.objects.filter(competition=competition, name=provider).first()
     if own is not None:
         return ModelAccess(
-            url=own.url, key=unseal(own.sealed_key), limit_field=own.limit_field, public_only=not own.trusted
+            url=own.url,
+            key=unseal(own.sealed_key),
+            limit_field=own.limit_field,
+            set_by="operator" if own.trusted else "organizer",
+            public_only=not own.trusted,
         )
     operators = settings.MODEL_PROVIDERS.get(provider)
     if operators is None or (operators.competitions is not None and competition.slug not in operators.competitions):
@@ -40,8 +44,9 @@ def providers_of(competition: Competition) -> list[ModelProvider]:
 
 
 def wanted_providers(competition: Competition) -> list[str]:
-    """The providers that a competition's phases name and that can be used by nobody yet."""
+    """The providers that a competition's phases and judges name and that can be used by nobody yet."""
     named = {phase.llm["provider"] for phase in competition.phases.all() if phase.llm}
+    named |= {task.judge["provider"] for task in competition.tasks.all() if task.judge}
     return sorted(name for name in named if model_access(competition, name) is None)
 
 
@@ -59,15 +64,38 @@ def model_spec(llm: dict[str, Any]) -> ModelSpec:
         models=[_offer(provider, name) for name in llm["models"]],
         per_episode=ModelBudget(**llm.get("per_episode", {})),
         per_evaluation=ModelBudget(**llm.get("per_evaluation", {})),
+        per_submission=ModelBudget(**llm.get("per_submission", {})),
         calls_per_minute=llm.get("rate"),
         concurrency=llm.get("concurrency", settings.MODEL_CONCURRENCY),
         cache=llm.get("cache", False),
         max_tokens=min(llm.get("max_tokens", settings.MODEL_MAX_TOKENS), settings.MODEL_MAX_TOKENS),
-        patience=ModelPatience(
-            call_seconds=settings.MODEL_CALL_SECONDS,
-            tries=settings.MODEL_TRIES,
-            backoff_seconds=settings.MODEL_BACKOFF_SECONDS,
+        patience=_patience(),
+    )
+
+
+def judge_spec(judge: dict[str, Any]) -> JudgeSpec:
+    """What a task's key `judge` means for a score job, at today's prices. Its answers are always kept."""
+    provider = judge["provider"]
+    return JudgeSpec(
+        models=ModelSpec(
+            provider=provider,
+            models=[_offer(provider, judge["model"])],
+            per_evaluation=ModelBudget(tokens=judge.get("token_budget"), cost=judge.get("cost_budget")),
+            concurrency=judge["concurrency"],
+            cache=True,
+            max_tokens=settings.MODEL_MAX_TOKENS,
+            patience=_patience(),
         ),
+        runs=judge["runs"],
+        temperature=judge["temperature"],
+    )
+
+
+def _patience() -> ModelPatience:
+    return ModelPatience(
+        call_seconds=settings.MODEL_CALL_SECONDS,
+        tries=settings.MODEL_TRIES,
+        backoff_seconds=settings.MODEL_BACKOFF_SECONDS,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
 from django.db import transaction
@@ -22,7 +23,7 @@ from gauntlet.metering.sealing import seal
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet_runtime import metering as contract
-from gauntlet_runtime.metering import ModelSpec, Refusal, Settlement, Shortage, money
+from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Settlement, Shortage, money
 
 _MINUTE: Final = timedelta(minutes=1)
 
@@ -78,30 +79,70 @@ def remove_provider(*, competition: Competition, name: str, actor: User | None =
     return True
 
 
-def reserve(*, account: UUID, holder: UUID, spec: ModelSpec, reservation: contract.Reservation) -> Refusal | None:
-    """Hold what a call can use at most against a budget, or say why not. The same id counts once.
+def reserve(
+    *,
+    account: UUID,
+    holder: UUID,
+    spec: ModelSpec,
+    reservation: contract.Reservation,
+    shared: UUID | None = None,
+    what: str = "evaluation",
+) -> Refusal | None:
+    """Hold what a call can use at most against its budgets, or say why not. The same id counts once.
 
-    Locks the account: of calls that come at once, each sees what the others reserved.
+    Locks the accounts, the shared one first: of calls that come at once, each sees what the others reserved.
+
+    Args:
+        account: of the evaluation, or of its judge
+        shared: of the submission in all of its tasks; rate and concurrency are then counted there
+        what: what ``account`` is
     """
     try:
-        _reserve(account, holder=holder, spec=spec, wanted=reservation)
+        _reserve(_Accounts(account, what, shared), holder=holder, spec=spec, wanted=reservation)
     except _Refused as error:
         return error.refusal
     return None
 
 
+@dataclass(frozen=True)
+class _Accounts:
+    """Where a call counts."""
+
+    own: UUID
+    what: str
+    shared: UUID | None
+
+
 @transaction.atomic
-def _reserve(account: UUID, *, holder: UUID, spec: ModelSpec, wanted: contract.Reservation) -> None:
+def _reserve(accounts: _Accounts, *, holder: UUID, spec: ModelSpec, wanted: contract.Reservation) -> None:
     if Reservation.objects.filter(pk=wanted.id).exists():  # asked again because the answer was lost
         return
+    if accounts.shared is not None:
+        _hold(accounts.shared, wanted, limits=spec.per_submission, what="submission")
+    _hold(accounts.own, wanted, limits=spec.per_evaluation, what=accounts.what)
+    _check_pace(accounts, spec)
+    Reservation.objects.create(
+        id=wanted.id,
+        account_id=accounts.own,
+        shared_id=accounts.shared,
+        holder=holder,
+        tokens=wanted.tokens,
+        cost=wanted.cost,
+    )
+
+
+def _hold(account: UUID, wanted: contract.Reservation, *, limits: ModelBudget, what: str) -> None:
+    """Add to what is used of an account, which is opened where it is not.
+
+    Raises:
+        _Refused: it does not fit.
+    """
+    if _add(account, wanted):
+        return
+    opened = Account(id=account, what=what, token_limit=limits.tokens, cost_limit=limits.cost)
+    Account.objects.bulk_create([opened], ignore_conflicts=True)
     if not _add(account, wanted):
-        limits = spec.per_evaluation
-        opened = Account(id=account, token_limit=limits.tokens, cost_limit=limits.cost)
-        Account.objects.bulk_create([opened], ignore_conflicts=True)
-        if not _add(account, wanted):
-            raise _Refused(_shortage(Account.objects.get(pk=account), wanted))
-    _check_pace(account, spec)
-    Reservation.objects.create(id=wanted.id, account_id=account, holder=holder, tokens=wanted.tokens, cost=wanted.cost)
+        raise _Refused(_shortage(Account.objects.get(pk=account), wanted))
 
 
 def _add(account: UUID, wanted: contract.Reservation) -> bool:
@@ -115,15 +156,18 @@ def _add(account: UUID, wanted: contract.Reservation) -> bool:
 
 
 def _shortage(account: Account, wanted: contract.Reservation) -> Refusal:
+    whose: Literal["evaluation", "submission"] = "submission" if account.what == "submission" else "evaluation"
     if account.token_limit is not None and account.tokens + wanted.tokens > account.token_limit:
-        return Refusal(shortage=Shortage.TOKENS, limit=str(account.token_limit), used=str(account.tokens))
-    return Refusal(shortage=Shortage.COST, limit=money(account.cost_limit), used=money(account.cost))
+        limit, used = str(account.token_limit), str(account.tokens)
+        return Refusal(shortage=Shortage.TOKENS, limit=limit, used=used, whose=whose)
+    return Refusal(shortage=Shortage.COST, limit=money(account.cost_limit), used=money(account.cost), whose=whose)
 
 
-def _check_pace(account: UUID, spec: ModelSpec) -> None:
+def _check_pace(accounts: _Accounts, spec: ModelSpec) -> None:
     """Calls under way and calls of the last minute; the account's row is locked by now."""
     since = Now() - _MINUTE
-    made = Reservation.objects.filter(account=account).filter(Q(settled_at__isnull=True) | Q(made_at__gt=since))
+    counted_there = Q(account=accounts.own) if accounts.shared is None else Q(shared=accounts.shared)
+    made = Reservation.objects.filter(counted_there).filter(Q(settled_at__isnull=True) | Q(made_at__gt=since))
     counted = made.aggregate(
         under_way=Count("pk", filter=Q(settled_at__isnull=True)),
         recent=Count("pk", filter=Q(made_at__gt=since)),
@@ -143,11 +187,17 @@ def settle(settlement: Settlement) -> None:
     if reservation is None:
         return
     Reservation.objects.filter(pk=reservation.pk).update(settled_at=Now())
-    Account.objects.filter(pk=reservation.account_id).update(
-        tokens=F("tokens") - reservation.tokens + min(settlement.tokens, reservation.tokens),
-        cost=F("cost") - reservation.cost + min(settlement.cost, reservation.cost),
-        paid=F("paid") + (settlement.cost if settlement.paid else 0),
-    )
+    for account in _accounts_of(reservation):
+        Account.objects.filter(pk=account).update(
+            tokens=F("tokens") - reservation.tokens + min(settlement.tokens, reservation.tokens),
+            cost=F("cost") - reservation.cost + min(settlement.cost, reservation.cost),
+            paid=F("paid") + (settlement.cost if settlement.paid else 0),
+        )
+
+
+def _accounts_of(reservation: Reservation) -> list[UUID]:
+    """Where it counts, in the order in which accounts are locked."""
+    return [account for account in (reservation.shared_id, reservation.account_id) if account is not None]
 
 
 @transaction.atomic
@@ -155,7 +205,8 @@ def abandon(holder: UUID) -> None:
     """Count what an ended job has left open as used: its calls may have been made, and money spent."""
     open_ones = list(Reservation.objects.filter(holder=holder, settled_at__isnull=True).select_for_update())
     for reservation in open_ones:
-        Account.objects.filter(pk=reservation.account_id).update(paid=F("paid") + reservation.cost)
+        for account in _accounts_of(reservation):
+            Account.objects.filter(pk=account).update(paid=F("paid") + reservation.cost)
     if open_ones:
         Reservation.objects.filter(pk__in=[one.pk for one in open_ones]).update(settled_at=Now())
 

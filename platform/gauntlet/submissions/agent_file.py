@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from gauntlet.competitions.bundle.document import Section, Value, read_document
 from gauntlet.competitions.bundle.findings import Findings, Place, suggestion
+from gauntlet_scoring.model_names import same_model
 
 AGENT_FILE: Final = "agent.yaml"
 _SHELL: Final = frozenset({"|", "&&", "||", ";", ">", ">>", "<", "&", "2>&1"})
@@ -17,12 +18,15 @@ _MOST_WORDS: Final = 256
 _LONGEST: Final = {"name": 200, "image": 128, "description": 4000, "model": 200, "paradigm": 100}
 
 
-def read_agent(bundle: Path, *, images: Collection[str], findings: Findings) -> dict[str, Any]:
+def read_agent(
+    bundle: Path, *, images: Collection[str], findings: Findings, judges: Collection[str] = ()
+) -> dict[str, Any]:
     """The agent's description: ``name``, ``command`` as a list of words, and the optional keys that were given.
 
     Args:
         bundle: the unpacked bundle.
         images: those in which the phase's tasks run agents.
+        judges: the language models that judge the phase's tasks: an agent that says it uses one is refused.
         findings: gets everything that is wrong or odd; with an error among them, what is returned is incomplete.
     """
     path = bundle / AGENT_FILE
@@ -42,6 +46,7 @@ def read_agent(bundle: Path, *, images: Collection[str], findings: Findings) -> 
         if text := root.text(key, longest=_LONGEST[key]):
             agent[key] = text
     _check_image(root, agent.get("image", ""), images)
+    _check_model(root, agent.get("model", ""), judges)
     root.close()
     return agent
 
@@ -50,6 +55,15 @@ def _check_image(root: Section, image: str, images: Collection[str]) -> None:
     if image and image not in images:
         message = "is not used in this phase: its tasks decide in which image agents run."
         root.findings.warning(root.where("image"), message, allowed=sorted(images))
+
+
+def _check_model(root: Section, model: str, judges: Collection[str]) -> None:
+    judge = next((judge for judge in judges if same_model(model, judge)), None)
+    if judge is not None:
+        message = (
+            f"is {model!r}, and {judge!r} judges this phase: a model may not judge its own work. Use another model."
+        )
+        root.findings.error(root.where("model"), message)
 
 
 def _command(value: Value, bundle: Path) -> list[str]:

@@ -252,7 +252,8 @@ def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event
                 findings.error(Place(fault.file or submission.file_name), fault.message)
             return _refused(findings)
         images = list(submission.phase.tasks.values_list("sandbox_image", flat=True).distinct())
-        agent = read_agent(folder, images=images, findings=findings)
+        judges = [judge["model"] for judge in submission.phase.tasks.values_list("judge", flat=True) if judge]
+        agent = read_agent(folder, images=images, findings=findings, judges=judges)
         if findings.errors:
             return _refused(findings)
         return _with_packages(

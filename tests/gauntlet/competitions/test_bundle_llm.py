@@ -62,6 +62,16 @@ def test_what_a_phase_says_is_stored_and_reaches_the_run(bundle: Any, make_user:
     assert (str(spec.per_evaluation.cost), spec.max_tokens, spec.calls_per_minute) == ("2.5", 1000, 120)
 
 
+@pytest.mark.django_db
+def test_a_budget_of_the_submission_is_shared_by_its_tasks(bundle: Any, make_user: Any) -> None:
+    write(bundle, RIGHT.replace("per_evaluation: {tokens: 1000000, cost: 2.50}", "per_submission: {cost: 7}"))
+    assert findings(bundle) == []
+    phase = import_bundle(bundle.root, organizer=make_user(), publish=True).phases.first()
+    assert phase is not None
+    spec = model_spec(phase.llm or {})
+    assert (str(spec.per_submission.cost), spec.per_evaluation.cost) == ("7", None)
+
+
 def test_the_only_provider_need_not_be_named(bundle: Any) -> None:
     write(bundle, RIGHT.replace("      provider: ours\n", ""))
     assert findings(bundle) == []

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from threading import Barrier
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import IntegrityError, connection
@@ -15,9 +15,9 @@ from django.db.models import F
 
 from gauntlet.metering import services
 from gauntlet.metering.models import Account, Reservation
-from gauntlet_runtime.metering import Refusal, Settlement, Shortage
+from gauntlet_runtime.metering import ModelBudget, Refusal, Settlement, Shortage
 
-EVALUATION, JOB = uuid4(), uuid4()
+EVALUATION, SUBMISSION, JOB = uuid4(), uuid4(), uuid4()
 
 
 def reserve(spec: Any, wanted: Any, *, holder: Any = JOB) -> Refusal | None:
@@ -150,3 +150,68 @@ def test_control_without_the_one_statement_they_would(model_budget: Any, wanted:
 
     assert together(look_then_add, [wanted(100) for _ in range(4)]) == [True] * 4
     assert Account.objects.get().tokens == 400
+
+
+def reserve_in(task: Any, spec: Any, wanted: Any) -> Refusal | None:
+    """A call in one of a submission's tasks."""
+    return services.reserve(account=task, shared=SUBMISSION, holder=JOB, spec=spec, reservation=wanted)
+
+
+@pytest.mark.django_db
+def test_the_tasks_of_a_submission_share_its_budget_and_have_their_own(model_budget: Any, wanted: Any) -> None:
+    spec = model_budget(tokens=1000, per_submission=ModelBudget(tokens=1500, cost=Decimal("0.5")))
+    one, other = uuid4(), uuid4()
+    first = wanted(900)
+    assert reserve_in(one, spec, first) is None
+    assert reserve_in(one, spec, wanted(200)) == Refusal(shortage=Shortage.TOKENS, limit="1000", used="900")
+    refused = Refusal(shortage=Shortage.TOKENS, limit="1500", used="900", whose="submission")
+    assert reserve_in(other, spec, wanted(700)) == refused
+    assert reserve_in(other, spec, wanted(1, "0.6")) == Refusal(
+        shortage=Shortage.COST, limit="0.5", used="0", whose="submission"
+    )
+    used = {account.pk: account.tokens for account in Account.objects.all()}
+    assert used == {one: 900, SUBMISSION: 900}  # a refusal leaves nothing in either
+    settle(first, tokens=100, cost="0.1")
+    assert reserve_in(other, spec, wanted(700)) is None
+    accounts = {account.pk: account for account in Account.objects.all()}
+    assert {key: account.tokens for key, account in accounts.items()} == {one: 100, other: 700, SUBMISSION: 800}
+    assert (accounts[SUBMISSION].what, accounts[SUBMISSION].paid) == ("submission", Decimal("0.1"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("pace", "shortage"), [({"concurrency": 2}, "concurrency"), ({"calls_per_minute": 2}, "rate")])
+def test_the_tasks_of_a_submission_share_its_pace(
+    model_budget: Any, wanted: Any, pace: dict[str, int], shortage: str
+) -> None:
+    spec = model_budget(**pace)
+    assert [reserve_in(uuid4(), spec, wanted(1)) for _ in range(2)] == [None, None]
+    refused = reserve_in(uuid4(), spec, wanted(1))
+    assert refused is not None
+    assert refused.shortage == shortage
+    alone = services.reserve(account=uuid4(), holder=JOB, spec=spec, reservation=wanted(1), shared=uuid4())
+    assert alone is None  # another submission's is its own
+
+
+@pytest.mark.django_db
+def test_what_an_ended_job_left_open_is_paid_in_both_accounts(model_budget: Any, wanted: Any) -> None:
+    assert reserve_in(EVALUATION, model_budget(), wanted(5, "0.2")) is None
+    services.abandon(JOB)
+    assert [account.paid for account in Account.objects.all()] == [Decimal("0.2")] * 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tasks_at_once_never_overspend_together(model_budget: Any, wanted: Any) -> None:
+    """Without the shared account's condition all eight would fit into their own."""
+    spec = model_budget(tokens=100, per_submission=ModelBudget(tokens=300))
+    barrier = Barrier(8)
+
+    def call(number: int) -> bool:
+        try:
+            barrier.wait()
+            return reserve_in(UUID(int=number + 1), spec, wanted(100)) is None
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(call, range(8))) == 3
+    assert Account.objects.get(pk=SUBMISSION).tokens == 300

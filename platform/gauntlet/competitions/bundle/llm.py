@@ -11,7 +11,7 @@ from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.findings import suggestion
 
 _NAME: Final = 200
-_MOST_CONCURRENCY: Final = 32  # as many requests and answers fit into a gateway's memory
+MOST_CONCURRENCY: Final = 32  # as many requests and answers fit into a gateway's memory
 _MOST_RATE: Final = 100_000
 _MOST_TOKENS: Final = 10**12
 _MOST_COST: Final = Decimal(10) ** 9
@@ -27,7 +27,7 @@ def read_llm(phase: Section) -> dict[str, Any] | None:
     if section is None:
         return None
     models = _models(section)
-    provider = _provider(section)
+    provider = read_provider(section, use="models come from")
     llm: dict[str, Any] = {
         "provider": provider,
         "models": list(models),
@@ -35,16 +35,21 @@ def read_llm(phase: Section) -> dict[str, Any] | None:
         "per_evaluation": _budget(section, "per_evaluation"),
         "cache": section.flag("cache", default=False),
     }
+    if shared := _budget(section, "per_submission"):
+        llm["per_submission"] = shared
     most = settings.MODEL_MAX_TOKENS
-    for key, most_of_it in (("rate", _MOST_RATE), ("concurrency", _MOST_CONCURRENCY), ("max_tokens", most)):
+    for key, most_of_it in (("rate", _MOST_RATE), ("concurrency", MOST_CONCURRENCY), ("max_tokens", most)):
         if (value := section.get(key)) is not None:
             llm[key] = value.integer(least=1, most=most_of_it)
-    budgets = {**llm["per_episode"], **llm["per_evaluation"]}
+    budgets = {**llm["per_episode"], **llm["per_evaluation"], **shared}
     if not budgets:
-        message = "must say what an agent may use: `per_episode` or `per_evaluation` with `tokens`, `cost` or both."
+        message = (
+            "must say what an agent may use: `per_episode`, `per_evaluation` or `per_submission`, with `tokens`, "
+            "`cost` or both."
+        )
         section.findings.error(section.where("per_episode"), message)
     elif "cost" in budgets:
-        _check_prices(models, provider=provider)
+        check_prices(models, provider=provider)
     section.close()
     return llm
 
@@ -66,21 +71,21 @@ def _models(section: Section) -> dict[str, Value]:
     return names
 
 
-def _provider(section: Section) -> str:
+def read_provider(section: Section, *, use: str) -> str:
     """The provider's name; without one it is the operator's, where there is exactly one."""
     known = sorted(settings.MODEL_PROVIDERS)
     value = section.get("provider")
     if value is None:
         if len(known) == 1:
             return known[0]
-        message = "is missing: name the provider that the models come from."
+        message = f"is missing: name the provider that the {use}."
         section.findings.error(section.where("provider"), message, allowed=known)
         return ""
     name = value.text(longest=64) or ""
     if name not in known:
         message = (
             f"the operator has set no provider {name!r}.{suggestion(name, known)} If it is your own, have it set "
-            "for this competition (`manage.py set_model_provider`) before agents are run."
+            "for this competition (`manage.py set_model_provider`) before agents are run or judged."
         )
         section.findings.warning(value.place, message, allowed=known)
     return name
@@ -95,12 +100,13 @@ def _budget(section: Section, key: str) -> dict[str, Any]:
     if (tokens := inner.get("tokens")) is not None:
         budget["tokens"] = tokens.integer(least=1, most=_MOST_TOKENS)
     if (cost := inner.get("cost")) is not None:
-        budget["cost"] = _amount(cost)
+        budget["cost"] = read_amount(cost)
     inner.close()
     return budget
 
 
-def _amount(value: Value) -> str | None:
+def read_amount(value: Value) -> str | None:
+    """An amount of money as a decimal text; None, with a finding, where it is none."""
     allowed = ["an amount such as 0.50"]
     try:
         amount = Decimal(value.scalar or "")
@@ -113,7 +119,7 @@ def _amount(value: Value) -> str | None:
     return f"{amount.normalize():f}"
 
 
-def _check_prices(models: dict[str, Value], *, provider: str) -> None:
+def check_prices(models: dict[str, Value], *, provider: str) -> None:
     """A budget of cost counts nothing where a model has no price."""
     prices = settings.MODEL_PRICES
     for name, value in models.items():

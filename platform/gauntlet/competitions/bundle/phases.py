@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -16,6 +16,7 @@ from gauntlet.competitions.bundle.findings import Place
 from gauntlet.competitions.bundle.llm import read_llm
 from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
 from gauntlet.competitions.models import Takes, Visibility
+from gauntlet_scoring.model_names import same_model
 
 _MOST_TRIALS: Final = 100
 _ISOLATION: Final = ("submission", "scenario")
@@ -72,6 +73,8 @@ def _phase(
     visibility = _visibility(section, hidden=hidden)
     reveal_at = _reveal_at(section, zone, visibility=visibility)
     trials = section.integer("trials", default=1, least=1, most=_MOST_TRIALS)
+    llm = read_llm(section)
+    _check_judges(section, llm, [task for task in tasks if task.index in wanted])
     phase = PhasePlan(
         name=section.text("name", required=True, longest=256),
         description=section.text("description"),
@@ -88,12 +91,24 @@ def _phase(
         trials=trials,
         isolation=section.choice("isolation", _ISOLATION, default="submission" if trials == 1 else "scenario"),
         max_parallel_episodes=section.integer("max_parallel_episodes", default=1, least=1, most=1000),
-        llm=read_llm(section),
+        llm=llm,
         execution_time_limit=section.integer("execution_time_limit", default=600, least=1, most=7 * 86400),
         kit=files.folder(section, "starting_kit"),
         public_data=files.folder(section, "public_data"),
     )
     return phase if start else None, section.kept(_KEPT)
+
+
+def _check_judges(section: Section, llm: dict[str, Any] | None, tasks: Sequence[TaskPlan]) -> None:
+    """A model may not judge itself: what judges a task is not among what its agents may call."""
+    for task in tasks:
+        judge = task.judge["model"] if task.judge else ""
+        if own := next((name for name in (llm["models"] if llm else []) if same_model(name, judge)), None):
+            message = (
+                f"offers {own!r} to agents, and task {task.index} ('{task.name}') is judged by {judge!r}: a model may "
+                "not judge its own work. Name another judge, or do not offer this model."
+            )
+            section.findings.error(section.where("llm"), message)
 
 
 def _limit(section: Section, key: str, *, default: int) -> int | None:

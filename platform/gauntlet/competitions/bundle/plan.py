@@ -59,6 +59,7 @@ class TaskPlan:
     sandbox_image: str
     scorer_image: str
     limits: dict[str, float]
+    judge: dict[str, Any] | None  # the language model that its scoring programs may ask
     open_reports: bool  # of results: whether participants read what the scoring programs write about theirs
 
     @property

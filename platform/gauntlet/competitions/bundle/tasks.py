@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from gauntlet.competitions.bundle.document import Section, Value, storable
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place, suggestion
+from gauntlet.competitions.bundle.judge import read_judge
 from gauntlet.competitions.bundle.plan import ProgramPlan, ScenarioPlan, TaskPlan
 from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
 from gauntlet.competitions.bundle.tags import with_tags
@@ -27,7 +28,6 @@ _WHOLE: Final = frozenset({"turns", "tool_calls", "parallel_tool_calls", "proces
 _VERSIONED: Final = re.compile(r"([\w.-]+?)\s*(?:==|@|\s)\s*(\d[\w.]*)", re.ASCII)
 # Keys of Codabench whose effect this version does not have; that they are kept is told.
 _KEPT: Final = {
-    "judge": "is kept; judging by a language model has no effect in this version.",
     "ingestion_program": "is kept and not run: this task has an environment.",
     "ingestion_only_during_scoring": "is kept and has no effect: no ingestion program is run.",
 }
@@ -71,6 +71,7 @@ def _task(
     sandbox_image = section.text("sandbox_image", default="gauntlet/agent", longest=128)
     scorer_image = section.text("scorer_image", default="gauntlet/scorer", longest=128)
     limits = _limits(section)
+    judge = read_judge(section)
     takes_results = _takes_results(section)
     environment = None if takes_results else _environment(section, files)
     input_data = files.folder(section, "input_data")
@@ -97,6 +98,7 @@ def _task(
         sandbox_image=sandbox_image,
         scorer_image=scorer_image,
         limits=limits,
+        judge=judge,
         open_reports=open_reports,
     )
     return task, extras

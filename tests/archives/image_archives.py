@@ -172,7 +172,7 @@ def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def agent_image(program: str, *, more: Layer | None = None, **config: Any) -> bytes:
     """A saved image whose program is these lines of Python, with the tests' `door` module beside it."""
-    door = Path(__file__).parents[1] / "gauntlet_runtime/run_fixtures/agent/door.py"
+    door = Path(__file__).parents[1] / "security/zoo/agent/door/gateway.py"
     own = Layer().file("app/agent.py", f"from door import *\n{program}").file("app/door.py", door.read_bytes())
     layers = [python_layer(), own.tar, *([more.tar] if more else [])]
     given = {"Entrypoint": ["python3.11"], "Cmd": ["agent.py"], "WorkingDir": "/app", **config}

@@ -36,6 +36,7 @@ from gauntlet_runtime.sandbox.interface import Sandbox
 from gauntlet_scoring.trajectory import Event, read_events
 
 FIXTURES = Path(__file__).parent / "run_fixtures"
+DOOR = Path(__file__).parents[1] / "security/zoo/agent/door/gateway.py"
 
 
 @dataclass
@@ -113,7 +114,7 @@ class RunRoom:
     ) -> RunSpec:
         files: dict[str, str | bytes] = {
             "agent.py": "from door import *\n" + agent,
-            "door.py": (FIXTURES / "agent/door.py").read_text(),
+            "door.py": DOOR.read_text(),
             **(more or {}),
         }
         environment = EnvironmentSpec(

@@ -10,6 +10,7 @@ from gauntlet_runtime.local import LocalRunFailed, run_locally
 from gauntlet_scoring.trajectory import Outcome
 
 FIXTURES = Path(__file__).parents[1] / "run_fixtures"
+DOOR = Path(__file__).parents[2] / "security/zoo/agent/door/gateway.py"
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def agent(tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir()
     (folder / "agent.yaml").write_text("name: a\ncommand: python agent.py\n")
-    (folder / "door.py").write_text((FIXTURES / "agent/door.py").read_text())
+    (folder / "door.py").write_text(DOOR.read_text())
     (folder / "agent.py").write_text(
         "from door import *\nwhile (e := next_episode()):\n"
         "    say(e['scenario'], tool(e, 'sites')[1]['result'], tool(e, 'sites')[1]['result']['isError'])\n"

@@ -12,6 +12,7 @@ from gauntlet_runtime.gateway.model_requests import prompt_bound
 from gauntlet_runtime.local import run_locally
 
 FIXTURES = Path(__file__).parents[1] / "run_fixtures"
+DOOR = Path(__file__).parents[2] / "security/zoo/agent/door/gateway.py"
 AGENT = """
 import json
 from door import *
@@ -28,7 +29,7 @@ LLM = "phases:\n- name: p\n- llm: {models: [small], per_episode: {tokens: 1000},
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     agent, competition = tmp_path / "agent", tmp_path / "competition"
     agent.mkdir()
-    shutil.copy(FIXTURES / "agent/door.py", agent)
+    shutil.copy(DOOR, agent / "door.py")
     (agent / "agent.py").write_text(AGENT)
     (agent / "agent.yaml").write_text("name: a\ncommand: python agent.py\n")
     shutil.copytree(FIXTURES / "environment", competition / "environment")

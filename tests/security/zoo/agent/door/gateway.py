@@ -1,4 +1,4 @@
-"""What the tests' agents talk to their gateway with: plain HTTP, over TCP."""
+"""What the agents of all tests talk to their gateway with: plain HTTP, over TCP. Standard library only."""
 
 import http.client
 import json

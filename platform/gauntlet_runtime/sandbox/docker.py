@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -58,6 +59,7 @@ _HOLD_WITHOUT_CAT = ("-c", "trap '' CHLD; while read -r _; do :; done")
 _NOBODY = "65534:65534"
 _OWN_PROCESSES = 1
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_HOSTS = "127.0.0.1 localhost\n"
 _LEAST_COPY = 1 << 20  # bytes of a folder for what is copied into it
 _SPARE = "spare"  # what a container is called that no job has taken yet
 
@@ -238,7 +240,7 @@ class Docker(Sandbox):
         api = self._connect().api
         scratch, _ = SCRATCH  # /dev/shm is shm_size
         tmpfs = {scratch: f"rw,exec,nosuid,nodev,size={limits.scratch},mode=1777"}
-        bound = {} if launcher is None else launcher.mounts()
+        bound = {"/etc/hosts": self._hosts(), **({} if launcher is None else launcher.mounts())}
         bound |= {str(one.target): one.source for one in mounts if one.source is not None and not one.size}
         for one in mounts:
             if one.size:
@@ -270,10 +272,23 @@ class Docker(Sandbox):
             "user": _NOBODY,
             "working_dir": "/",
             "hostname": "sandbox",
+            # The runtime makes a network namespace all the same; for a network the engine would start itself twice.
+            "network_disabled": True,
             "stdin_open": True,  # and closed for good when the connection that attaches to it ends
             "labels": {LABEL: run, _STATE_LABEL: str(self._state)},
             "host_config": host_config,
         }
+
+    def _hosts(self) -> Path:
+        """What our images say; the engine would hide it under an empty file."""
+        file = self._state / "docker-hosts"
+        if not file.exists():
+            self._state.mkdir(parents=True, exist_ok=True)
+            draft = self._state / f".docker-hosts-{os.getpid()}-{threading.get_ident()}"
+            draft.write_text(_HOSTS, encoding="ascii")
+            draft.chmod(0o644)
+            draft.rename(file)
+        return file
 
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         client = self._connect()

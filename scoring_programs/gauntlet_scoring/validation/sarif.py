@@ -33,7 +33,7 @@ def sarif(reports: Sequence[Report]) -> dict[str, Any]:
             {
                 "tool": {"driver": _driver(rules)},
                 "columnKind": "unicodeCodePoints",
-                "artifacts": [{"location": {"uri": _uri(report.name)}} for report in reports],
+                "artifacts": [{"location": {"uri": uri}} for uri in dict.fromkeys(_uri(report.name) for report in reports)],
                 "results": [_result(report, finding, places) for report, finding in findings],
             }
         ],
@@ -85,7 +85,6 @@ def _result(report: Report, finding: Finding, places: dict[str, int]) -> dict[st
         "ruleId": rule,
         "ruleIndex": places[rule],
         "level": _LEVELS[finding.level],
-        "kind": "fail" if finding.level is not Level.NOTE else "informational",
         "message": {"text": f"{scenario}{path}{finding.message}"},
         "locations": [location],
         "properties": {"class": str(finding.finding_class), "level": str(finding.level), "scenario": finding.scenario},

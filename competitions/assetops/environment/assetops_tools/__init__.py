@@ -1,0 +1,1 @@
+"""The tools of an AssetOps site: five servers over one data folder."""

@@ -94,7 +94,7 @@ def _check_resource(step: ExecutionStep, position: int, collector: Collector) ->
 def _check_type(draft: Draft, collector: Collector, vocabulary: Vocabulary) -> None:
     value = draft.text("type")
     known = [*vocabulary.types, *vocabulary.servers, *SEVERAL]
-    if not value:
+    if not isinstance(draft.row.get("type"), str):
         return  # the schema says so already
     if value not in known:
         collector.domain(("type",), f"no type is named {value!r}{_choice(value, known)}", rule="G15")

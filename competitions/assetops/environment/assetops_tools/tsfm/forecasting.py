@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,9 @@ from assetops_tools.tsfm.smoothing import CANDIDATES, USUAL, Smoothing, smooth
 INTERVAL_ALPHA: Final = 0.1
 LONGEST_CONTEXT: Final = 28 * STEPS_A_DAY
 LEAST_OBSERVED: Final = 0.5
+USUAL_THETA: Final = 2.0
 _THETAS: Final = (1.5, 2.0, 3.0, 5.0)
+_THETA_CONTEXT: Final = 7 * STEPS_A_DAY
 Parameters = Mapping[str, float]
 
 
@@ -74,7 +77,8 @@ def forecast(model: str, values: Numbers, horizon: int, parameters: Parameters) 
         errors = (values - found.predictions[0])[STEPS_A_DAY:]
         return _with_interval(found.ahead(len(values), horizon)[0], errors)
     if model == THETA:
-        return _theta(values, horizon, parameters.get("theta", 2.0))
+        theta, fitted = parameters.get("theta", USUAL_THETA), _Theta(values)
+        return Forecast(fitted.ahead(horizon, theta), *fitted.interval(horizon, theta))
     raise ValueError(f"{model} is none of the models that run anywhere")
 
 
@@ -105,11 +109,14 @@ def _tune_smoothing(values: Numbers, cut: int) -> Tuned:
 
 
 def _tune_theta(values: Numbers, cut: int) -> Tuned:
-    inner = cut - STEPS_A_DAY
-    ahead = {theta: _theta(values[:inner], STEPS_A_DAY, theta).values for theta in _THETAS}
-    best = min(_THETAS, key=lambda theta: float(np.abs(values[inner:cut] - ahead[theta]).mean()))
-    errors = {theta: values[cut:] - _theta(values[:cut], len(values) - cut, theta).values for theta in {best, 2.0}}
-    return _measured({"theta": best}, errors[best], errors[2.0])
+    inner = _Theta(values[: cut - STEPS_A_DAY])
+    seen = values[cut - STEPS_A_DAY : cut]
+    best = min(_THETAS, key=lambda theta: float(np.abs(seen - inner.ahead(STEPS_A_DAY, theta)).mean()))
+    whole = _Theta(values[:cut])
+    ahead = len(values) - cut
+    return _measured(
+        {"theta": best}, values[cut:] - whole.ahead(ahead, best), values[cut:] - whole.ahead(ahead, USUAL_THETA)
+    )
 
 
 def _measured(parameters: dict[str, float], errors: Numbers, base: Numbers) -> Tuned:
@@ -122,22 +129,49 @@ def _measured(parameters: dict[str, float], errors: Numbers, base: Numbers) -> T
     )
 
 
-def _theta(values: Numbers, horizon: int, theta: float) -> Forecast:
+class _Theta:
     """The theta method of statsmodels, on the series less its daily season (Assimakopoulos, Nikolopoulos 2000)."""
-    # Imported late: it takes a second, and most episodes forecast nothing.
-    from statsmodels.tsa.forecasting.theta import ThetaModel
 
-    if np.ptp(values) == 0:  # nothing to estimate, and statsmodels divides by the spread
-        return Forecast(*(np.full(horizon, values[0]) for _ in range(3)))
-    season = _profile(values)
-    plain = values - season[np.arange(len(values)) % STEPS_A_DAY]
+    def __init__(self, values: Numbers) -> None:
+        # Imported late: it takes a second, and most episodes forecast nothing.
+        from statsmodels.tsa.forecasting.theta import ThetaModel
+
+        values = values[-_THETA_CONTEXT:]
+        self._next = len(values)
+        self._season = _profile(values)
+        self._constant = float(values[0]) if np.ptp(values) == 0 else None  # statsmodels divides by the spread
+        if self._constant is None:
+            plain = values - self._season[np.arange(len(values)) % STEPS_A_DAY]
+            with _without_warnings():
+                self._fitted: Any = ThetaModel(plain, period=1, deseasonalize=False).fit(disp=False)
+
+    def ahead(self, steps: int, theta: float) -> Numbers:
+        """The next steps."""
+        if self._constant is not None:
+            return np.full(steps, self._constant)
+        with _without_warnings():
+            plain = np.asarray(self._fitted.forecast(steps, theta=theta), dtype=np.float64)
+        return self._with_season(plain)
+
+    def interval(self, steps: int, theta: float) -> tuple[Numbers, Numbers]:
+        """The lower and the upper end of the interval of each of the next steps."""
+        if self._constant is not None:
+            return self.ahead(steps, theta), self.ahead(steps, theta)
+        with _without_warnings():
+            ends = np.asarray(self._fitted.prediction_intervals(steps, theta=theta, alpha=INTERVAL_ALPHA), np.float64)
+        return self._with_season(ends[:, 0]), self._with_season(ends[:, 1])
+
+    def _with_season(self, plain: Numbers) -> Numbers:
+        whole: Numbers = plain + self._season[(self._next + np.arange(len(plain))) % STEPS_A_DAY]
+        return whole
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Without what statsmodels says about how it estimates, which the reader of an answer cannot act on."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about how it estimates, which the reader of the answer cannot act on
-        fitted: Any = ThetaModel(plain, period=1, deseasonalize=False).fit(disp=False)
-        ahead = np.asarray(fitted.forecast(horizon, theta=theta), dtype=np.float64)
-        spread = np.asarray(fitted.prediction_intervals(horizon, theta=theta, alpha=INTERVAL_ALPHA), dtype=np.float64)
-    back = season[(len(values) + np.arange(horizon)) % STEPS_A_DAY]
-    return Forecast(ahead + back, spread[:, 0] + back, spread[:, 1] + back)
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _profile(values: Numbers) -> Numbers:

@@ -16,8 +16,9 @@ ANSWER: Final = (8000, 2000)
 DATA: Final = (6000, 2000)
 REFERENCE: Final = (8000, 0)
 STEPS: Final = (40, 40)  # lines
-STEP_CHARACTERS: Final = 40_000  # of all lines, half of them from either end
-LIMITS: Final = (TEXT, ANSWER, DATA, REFERENCE, STEPS, STEP_CHARACTERS)
+STEP_CHARACTERS: Final = 40_000  # of all lines as they are written, half of them from either end
+RESPONSE_CHARACTERS: Final = 30_000  # of the response as it is written
+LIMITS: Final = (TEXT, ANSWER, DATA, REFERENCE, STEPS, STEP_CHARACTERS, RESPONSE_CHARACTERS)
 
 
 def question_lines(case: Case) -> list[str]:
@@ -55,10 +56,18 @@ def response_lines(episode: RecordedEpisode) -> list[str]:
     answer = episode.answer
     if answer is None:
         return [quoted({"kind": "no answer", "ended_with": str(episode.failure)})]
-    response: dict[str, Any] = {"text": cut(answer.text, head=ANSWER[0], tail=ANSWER[1])}
-    if answer.data is not None:
-        response["data"] = cut(_json(answer.data), head=DATA[0], tail=DATA[1])
-    return [quoted(response)]
+    data = None if answer.data is None else _json(answer.data)
+    share = 1
+    while len(line := _response(answer.text, data, share)) > RESPONSE_CHARACTERS:
+        share *= 2  # characters that are written with many signs: the prompt is bounded all the same
+    return [line]
+
+
+def _response(text: str, data: str | None, share: int) -> str:
+    response = {"text": cut(text, head=ANSWER[0] // share, tail=ANSWER[1] // share)}
+    if data is not None:
+        response["data"] = cut(data, head=DATA[0] // share, tail=DATA[1] // share)
+    return quoted(response)
 
 
 def _call(each: RecordedCall) -> dict[str, Any]:

@@ -19,8 +19,8 @@ LONGEST_WORD: Final = 120
 _WORD_HEAD: Final = 40
 _WORD_TAIL: Final = 20
 
-# What could end a block, open a fence or a tag; a text that needs these signs loses nothing but their looks.
-_SIGNS: Final = frozenset("<>`")
+# What could end a block, open a fence or a tag, and DEL, which JSON leaves; a text loses nothing but their looks.
+_SIGNS: Final = frozenset("<>`\x7f")
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _ROLE: Final = re.compile(r"\[(?=/?\s*(?:INST|SYSTEM|SYS|ASSISTANT|USER|HUMAN|TOOL)\b)", re.IGNORECASE)
 # Nobody reads such a run, but a model may decode it.

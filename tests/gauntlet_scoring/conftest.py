@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from gauntlet_scoring.checks import Evidence
-from gauntlet_scoring.reading import RecordedCall
+from gauntlet_scoring.program import Case
+from gauntlet_scoring.reading import RecordedCall, read_episodes, read_ground_truth
 from gauntlet_scoring.trajectory import ToolCallEvent, ToolResultEvent
 
 FLAGS = dict.fromkeys(("name", "action", "arguments", "outputs"), True)
@@ -84,3 +85,25 @@ def json_file(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def recorded_case(truth: Callable[..., dict[str, Any]], json_file: Callable[..., Path], tmp_path: Path) -> Any:
+    """An answered episode with these events beside its scenario's ground truth, read back from files."""
+
+    def make(*events: dict[str, Any], text: str = "33", data: Any = None, trial: int = 1, **fields: Any) -> Case:
+        asked = {"characteristic_form": "33", **fields}
+        reference = read_ground_truth(json_file(truth(**asked), name="ref/ground_truth.jsonl").parent)["400"]
+        whole: list[dict[str, Any]] = [
+            {"kind": "scenario", "scenario": "s", "trial": trial, "seed": 1, "text": "question"},
+            *events,
+            {"kind": "answer", "text": text, "data": data},
+            {"kind": "end", "outcome": "answered", "seconds": 1.0},
+        ]
+        common = {"at": "2026-01-01T00:00:00Z", "episode": "e", "turn": 0}
+        json_file(*({"seq": seq, **common, **event} for seq, event in enumerate(whole)), name="res/e.jsonl")
+        row = {"episode": "e", "scenario": "400", "trial": trial, "outcome": "answered", "trajectory": "e.jsonl"}
+        (episode,) = read_episodes(json_file(row, name="res/episodes.jsonl").parent)
+        return Case(episode=episode, reference=reference)
+
+    return make

@@ -1,0 +1,71 @@
+"""Quoted text: one line of JSON, the same text for whoever reads it, and nothing in it that a prompt is built of."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gauntlet_scoring.quoting import LONGEST_WORD, blocks, cut, quoted
+
+SIGNS = "<>`"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+)
+
+
+@given(JSON)
+def test_a_value_stays_itself_on_one_visible_line(value: Any) -> None:
+    line = quoted(value)
+    assert json.loads(line) == value
+    assert not set(SIGNS) & set(line)
+    assert not set(SIGNS) & set(unicodedata.normalize("NFKC", line))
+    assert not [each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")]
+
+
+@pytest.mark.parametrize("mark", ["[INST]", "[/INST]", "[ system]", "[/USER]", "[inst]"])
+def test_marks_of_chat_templates_do_not_stand_in_it(mark: str) -> None:
+    assert json.loads(quoted(f"x{mark}y")) == f"x{mark}y"
+    assert mark not in quoted(f"x{mark}y")
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "m² of 3 °C", "冷水机组 6", "Ölstand", "résumé", "🙂 ok", "a-b_c/d+e=f"])
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert quoted(text) == f'"{text}"'
+
+
+def test_runs_that_nobody_reads_are_shortened() -> None:
+    long = "QUJD" * 40
+    line = quoted({"text": f"see {long}.", long: 1})
+    assert long not in line
+    assert line.count("(… 100 characters left out …)") == 2
+    assert quoted("x" * LONGEST_WORD) == f'"{"x" * LONGEST_WORD}"'
+    assert quoted("word " * 1000) == f'"{"word " * 1000}"'
+
+
+def test_a_cut_says_how_much_is_missing() -> None:
+    assert cut("abcdefghij", head=3, tail=2) == "abc (… 5 characters left out …) ij"
+    assert cut("abcdefghij", head=3, tail=0) == "abc (… 7 characters left out …) "
+    assert cut("abcde", head=3, tail=2) == "abcde"
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.lists(st.text().map(quoted)), min_size=1))
+def test_blocks_are_what_stands_between_their_lines(parts: dict[str, list[str]]) -> None:
+    text, nonce = blocks(parts)
+    for name, lines in parts.items():
+        between = re.search(rf"(?:^|\n)<<<BEGIN {name} {nonce}>>>\n(.*?)<<<END {name} {nonce}>>>", text, re.DOTALL)
+        assert between is not None
+        assert [line for line in between[1].split("\n") if line] == lines
+    assert text.count(nonce) == 2 * len(parts)
+
+
+def test_the_nonce_depends_on_all_of_the_content_and_on_nothing_else() -> None:
+    nonces = [blocks(parts)[1] for parts in ({"a": ["x"]}, {"a": ["x"]}, {"a": ["y"]}, {"a": ["x"], "b": []})]
+    assert nonces[0] == nonces[1]
+    assert len(set(nonces)) == 3

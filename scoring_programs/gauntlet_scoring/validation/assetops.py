@@ -42,9 +42,9 @@ _TSFM: Final = {
 _WO: Final = {
     "list_workorders": _tool("", f"{_PERIOD} kind primary_code limit offset"),
     "get_workorder": _tool("wo_id"),
-    "count_workorders": _tool("", f"{_PERIOD} kind group_by"),
+    "count_workorders": _tool("", f"{_PERIOD} kind primary_code group_by"),
     "list_events": _tool("", f"{_PERIOD} group limit offset"),
-    "daily_event_counts": _tool(_PERIOD, "group groups"),
+    "daily_event_counts": _tool(_PERIOD, "groups"),
     "list_alerts": _tool("", f"{_PERIOD} rule_id limit offset"),
     "list_anomalies": _tool("", f"{_PERIOD} kpi limit offset"),
     "get_failure_codes": _tool("", "text"),

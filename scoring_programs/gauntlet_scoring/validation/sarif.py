@@ -33,7 +33,9 @@ def sarif(reports: Sequence[Report]) -> dict[str, Any]:
             {
                 "tool": {"driver": _driver(rules)},
                 "columnKind": "unicodeCodePoints",
-                "artifacts": [{"location": {"uri": uri}} for uri in dict.fromkeys(_uri(report.name) for report in reports)],
+                "artifacts": [
+                    {"location": {"uri": uri}} for uri in dict.fromkeys(_uri(report.name) for report in reports)
+                ],
                 "results": [_result(report, finding, places) for report, finding in findings],
             }
         ],

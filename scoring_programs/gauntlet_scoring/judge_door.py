@@ -6,6 +6,7 @@ answers and the patience with the provider are on its other side; what a program
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 import urllib.error
@@ -135,10 +136,11 @@ class JudgeDoor:
             request = self._request(question, place)
             try:
                 with self._opener.open(request, timeout=_WAIT_SECONDS) as response:
-                    return _content(response.read())
+                    body = response.read()
+                return _content(body)
             except urllib.error.HTTPError as error:
                 self._refused(error)
-            except (OSError, ValueError) as error:
+            except (OSError, http.client.HTTPException) as error:
                 raise JudgeUnavailable(f"the judge's door did not answer ({type(error).__name__})") from error
         raise JudgeUnavailable("the judge's door let nothing through for too long")
 

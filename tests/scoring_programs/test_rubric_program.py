@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from model_server import model_server
+
+from gauntlet_scoring.llm_judge import PROMPT_SHA256
+from gauntlet_scoring.trials import TrialOutcome, trial_outcome
 
 RIGHT_CALL = ("get_work_orders", {"year": 2017, "equipment": "CWC04013"}, False)
 
@@ -101,3 +107,75 @@ def test_an_empty_list_of_episodes_is_refused(evaluation, run_program):
     run = run_program("rubric", evaluation)
     assert run.status == 1
     assert "episodes.jsonl: holds no episode" in run.stderr
+
+
+VERDICT = {"task_completion": True, "data_retrieval_accuracy": True, "generalized_result_verification": False}
+
+
+@pytest.fixture
+def run_judged(run_program, evaluation):
+    """Run the rubric with a language model as its judge, which says this."""
+
+    def run(says, **environment):
+        with model_server() as server:
+            server.wants_key, server.says = False, says
+            door = {"GAUNTLET_JUDGE": "llm", "GAUNTLET_JUDGE_URL": server.url, "GAUNTLET_JUDGE_MODEL": "wise"}
+            return run_program("rubric", evaluation, **door, **environment)
+
+    return run
+
+
+def test_a_language_model_judges_without_checks(evaluation, run_judged):
+    for key in (1, 2, 3):
+        evaluation.truth(key, checks=None, final_out=None)
+    evaluation.answered(1, calls=[RIGHT_CALL], text="33")
+    evaluation.answered(2, text="33")
+    evaluation.failed(3, failure="time_limit")
+    run = run_judged(lambda body, number: json.dumps({**VERDICT, "suggestions": "say which"}))
+    assert run.status == 0, run.stderr
+    assert run.scores["score"] == pytest.approx((2 / 3 + 2 / 3 + 0) / 3)
+    assert run.scores["task_completion"] == run.scores["task_completion_majority"] == pytest.approx(2 / 3)
+    assert (run.scores["agreement"], run.scores["uncertainty"], run.scores["verified"]) == (1.0, 0.0, 1.0)
+    assert "agreement" not in run.scenarios[2]["scores"]  # nobody was asked about the one that failed
+    assert run.scenarios[0]["detail"]["votes"]["result_verification"] == [False] * 5
+    assert run.scenarios[0]["detail"]["suggestions"] == ["say which"] * 5
+    made_by = {key: run.provenance[key] for key in ("judge", "judge_model", "judge_runs", "judge_temperature")}
+    assert made_by == {"judge": "llm", "judge_model": "wise", "judge_runs": "5", "judge_temperature": "0.3"}
+    assert run.provenance["judge_prompt_sha256"] == PROMPT_SHA256
+
+
+def test_what_nobody_could_verify_is_no_zero(evaluation, run_judged):
+    """Of three scenarios the judge can speak of two; the third has a row that says so, and is in no mean."""
+    for key in (1, 2, 3):
+        evaluation.truth(key, text=f"question {key}", final_out=None)
+        evaluation.answered(key, text="33")
+    run = run_judged(lambda body, _: "hm" if "question 2" in body["messages"][1]["content"] else json.dumps(VERDICT))
+    assert run.status == 0, run.stderr
+    assert run.scores["score"] == pytest.approx(2 / 3)
+    assert (run.scores["verified"], run.scores["answered"]) == (pytest.approx(2 / 3), 1.0)
+    assert run.provenance["unverified"] == "1"
+    unverified = run.scenarios[1]
+    assert unverified["scores"] == {"verified": 0.0, "answered": 1.0}
+    assert "gave no verdict" in unverified["detail"]["unverified"]
+    value = unverified["scores"].get("score")
+    assert trial_outcome(value, pass_at=1.0, failure=None) is TrialOutcome.UNVERIFIED
+
+
+def test_where_nobody_could_verify_anything_there_are_no_scores(evaluation, run_judged):
+    evaluation.truth(1)
+    evaluation.truth(2)
+    evaluation.answered(1)
+    evaluation.failed(2, failure="time_limit")
+    run = run_judged(lambda body, number: "I would rather not say.")
+    assert run.status == 1
+    assert run.stderr.startswith("none of 1 answered episodes could be verified: 5 of 5 runs of the judge")
+    assert not (run.output / "scores.json").exists()
+
+
+def test_a_judge_that_is_not_there_is_said_in_a_sentence(evaluation, run_program):
+    evaluation.truth()
+    evaluation.answered()
+    run = run_program("rubric", evaluation, GAUNTLET_JUDGE="llm")
+    assert run.status == 1
+    assert "needs a model, and none is offered here" in run.stderr
+    assert run.stderr.count("\n") == 1

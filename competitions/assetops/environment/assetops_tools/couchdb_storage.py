@@ -73,7 +73,8 @@ class CouchDBStorage(Storage):
         found = list(self._documents(table, where, {*names, *order, ROW_NUMBER}))
         found.sort(key=lambda document: (*((_sortable(document.get(name))) for name in order), document[ROW_NUMBER]))
         page = found[offset:] if limit is None else found[offset : offset + limit]
-        return [{name: document.get(name) for name in names} for document in page]
+        kinds = {name: type_of(table, name) for name in names}
+        return [{name: _value(document.get(name), kinds[name]) for name in names} for document in page]
 
     def count(self, table: str, where: Sequence[Condition] = ()) -> int:
         return sum(1 for _ in self._documents(table, where, {ROW_NUMBER})) if table in self.tables() else 0
@@ -163,8 +164,14 @@ def _selector(where: Sequence[Condition]) -> dict[str, Any]:
     """The conditions in Mango; a document that is no row has no row number."""
     selector: dict[str, Any] = {ROW_NUMBER: {"$gte": 0}}
     for one in where:
-        selector.setdefault(one.column, {})[_OPERATORS[one.operator]] = one.value
+        # Without the second word PouchDB takes a missing value for the smallest.
+        selector.setdefault(one.column, {}).update({_OPERATORS[one.operator]: one.value, "$exists": True})
     return selector
+
+
+def _value(value: Value, kind: str) -> Value:
+    """A value as its column's type: JavaScript writes 4.0 as 4."""
+    return float(value) if kind == NUMBER and value is not None else value
 
 
 def _sortable(value: Value) -> tuple[bool, Any]:

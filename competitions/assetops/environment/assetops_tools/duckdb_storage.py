@@ -47,7 +47,9 @@ class DuckDBStorage(Storage):
             raise StorageFailed(f"The records cannot be opened: {error}") from error
 
     def _take_over(self) -> None:
-        for (name,) in self._connection.execute("SELECT DISTINCT table_name FROM duckdb_columns()").fetchall():
+        """A shipped file has all tables or those it has; nothing can be read into it."""
+        self._files = {}
+        for (name,) in self._connection.execute("SHOW TABLES").fetchall():
             described = self._connection.execute(f"DESCRIBE {_quoted(name)}").fetchall()
             self._loaded[name] = tuple(row[0] for row in described if row[0] != ROW_NUMBER)
 

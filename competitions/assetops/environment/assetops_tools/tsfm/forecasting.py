@@ -77,8 +77,10 @@ def forecast(model: str, values: Numbers, horizon: int, parameters: Parameters) 
         errors = (values - found.predictions[0])[STEPS_A_DAY:]
         return _with_interval(found.ahead(len(values), horizon)[0], errors)
     if model == THETA:
-        theta, fitted = parameters.get("theta", USUAL_THETA), _Theta(values)
-        return Forecast(fitted.ahead(horizon, theta), *fitted.interval(horizon, theta))
+        theta = parameters.get("theta", USUAL_THETA)
+        seen, last = values[:-STEPS_A_DAY], values[-STEPS_A_DAY:]
+        errors = last - _Theta(seen).ahead(STEPS_A_DAY, theta)
+        return _with_interval(_Theta(values).ahead(horizon, theta), errors)
     raise ValueError(f"{model} is none of the models that run anywhere")
 
 
@@ -139,27 +141,20 @@ class _Theta:
         values = values[-_THETA_CONTEXT:]
         self._next = len(values)
         self._season = _profile(values)
-        self._constant = float(values[0]) if np.ptp(values) == 0 else None  # statsmodels divides by the spread
+        plain = values - self._season[np.arange(len(values)) % STEPS_A_DAY]
+        # Nothing to estimate where every day is like the other, and statsmodels divides by the spread.
+        self._constant = float(plain[0]) if np.ptp(plain) <= 1e-9 * max(1.0, float(np.abs(plain).max())) else None
         if self._constant is None:
-            plain = values - self._season[np.arange(len(values)) % STEPS_A_DAY]
             with _without_warnings():
                 self._fitted: Any = ThetaModel(plain, period=1, deseasonalize=False).fit(disp=False)
 
     def ahead(self, steps: int, theta: float) -> Numbers:
         """The next steps."""
         if self._constant is not None:
-            return np.full(steps, self._constant)
+            return self._with_season(np.full(steps, self._constant))
         with _without_warnings():
             plain = np.asarray(self._fitted.forecast(steps, theta=theta), dtype=np.float64)
         return self._with_season(plain)
-
-    def interval(self, steps: int, theta: float) -> tuple[Numbers, Numbers]:
-        """The lower and the upper end of the interval of each of the next steps."""
-        if self._constant is not None:
-            return self.ahead(steps, theta), self.ahead(steps, theta)
-        with _without_warnings():
-            ends = np.asarray(self._fitted.prediction_intervals(steps, theta=theta, alpha=INTERVAL_ALPHA), np.float64)
-        return self._with_season(ends[:, 0]), self._with_season(ends[:, 1])
 
     def _with_season(self, plain: Numbers) -> Numbers:
         whole: Numbers = plain + self._season[(self._next + np.arange(len(plain))) % STEPS_A_DAY]

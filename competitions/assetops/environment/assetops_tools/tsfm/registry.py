@@ -73,7 +73,7 @@ MODELS: Final = (
     Model(
         THETA,
         "The theta method on the series without its daily season",
-        context_length=2 * STEPS_A_DAY,
+        context_length=3 * STEPS_A_DAY,
         horizon=7 * STEPS_A_DAY,
         tunable=True,
         detects=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -496,3 +497,58 @@ def test_a_manifest_under_another_name_is_suggested(bundle: Any, findings_of: Ch
     (bundle.root / "competition.yaml").rename(bundle.root / "competition.yml")
     (found,) = findings_of(bundle)
     assert "competition.yml" in found.message
+
+
+def test_what_a_scenario_shows_must_not_give_the_answer_away(bundle: Any, findings_of: Check) -> None:
+    truths = bundle.root / "reference" / "ground_truth.jsonl"
+    first, second = (json.loads(line) for line in truths.read_text().splitlines())
+    first["final_out"] = {"count": 33, "code": "MT010"}
+    truths.write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
+    path = bundle.root / "scenarios.jsonl"
+    one, two = (json.loads(line) for line in path.read_text().splitlines() if line.strip())
+    one["show"] = {"defaults": {"count": 33}, "hint": "MT010", "deep": [{"expected_answer": None}]}
+    path.write_text(json.dumps(two) + "\n" + json.dumps(one) + "\n")
+    found = {(f.level, f.file, f.line, f.field) for f in findings_of(bundle)}
+    assert found == {("error", "scenarios.jsonl", 2, "show.deep[0].expected_answer")}
+    del one["show"]["deep"]
+    path.write_text(json.dumps(two) + "\n" + json.dumps(one) + "\n")
+    found = {(f.level, f.file, f.line, f.field) for f in findings_of(bundle)}
+    assert found == {
+        ("error", "scenarios.jsonl", 2, "show.defaults.count"),
+        ("warning", "scenarios.jsonl", 2, "show.hint"),
+    }
+
+
+def test_the_validators_warnings_are_shown_and_keep_nothing_out(bundle: Any, findings_of: Check) -> None:
+    path = bundle.root / "reference" / "ground_truth.jsonl"
+    first, second = path.read_text().splitlines()
+    path.write_text(f"{first}\n{second.replace('The number 23.', 'The right answer.')}\n")
+    found = findings_of(bundle)
+    assert {(f.level, f.file, f.line, f.field) for f in found} == {
+        ("warning", "reference/ground_truth.jsonl", 2, "characteristic_form")
+    }
+    assert any("vague" in f.message for f in found)
+
+
+def test_a_vocabulary_beside_the_ground_truth_says_which_agents_there_are(bundle: Any, findings_of: Check) -> None:
+    agent = {"type": "IoT", "server": "iot", "tools": {"look_up": {}}}
+    bundle.write("reference/vocabulary.json", json.dumps({"agents": {"IoTAgent": agent}}))
+    assert findings_of(bundle) == []
+    bundle.write("reference/vocabulary.json", json.dumps({"agents": {"PumpAgent": agent}}))
+    found = {(f.level, f.file, f.field) for f in findings_of(bundle)}
+    assert ("error", "reference/ground_truth.jsonl", "execution_steps[0].agent") in found
+    bundle.write("reference/vocabulary.json", '{"agent": 1}')
+    (only,) = findings_of(bundle)
+    assert (only.level, only.file, only.line) == ("error", "reference/vocabulary.json", 1)
+    assert str(bundle.root) not in only.message
+
+
+def test_a_ground_truth_that_scoring_programs_cannot_read_line_by_line_is_refused(
+    bundle: Any, findings_of: Check
+) -> None:
+    path = bundle.root / "reference" / "ground_truth.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text(json.dumps(rows, indent=1))
+    (found,) = findings_of(bundle)
+    assert (found.level, found.file) == ("error", "reference/ground_truth.jsonl")
+    assert "one JSON object a line" in found.message

@@ -11,14 +11,19 @@ from typing import Any, Final
 from gauntlet.competitions.bundle.document import storable
 from gauntlet.competitions.bundle.findings import Findings, Place, suggestion
 from gauntlet.competitions.bundle.plan import ScenarioPlan
-from gauntlet_scoring.validation import OPEN, Level, check_file, vocabulary_beside
+from gauntlet_scoring.errors import ScoringInputError
+from gauntlet_scoring.ground_truth import GroundTruth
+from gauntlet_scoring.reading import json_lines
+from gauntlet_scoring.validation import OPEN, Level, Report, check_file, vocabulary_beside
+from gauntlet_scoring.validation.collecting import json_path
+from gauntlet_scoring.validation.leaks import scenario_leaks
+from gauntlet_scoring.validation.vocabulary import VOCABULARY_FILE
 
 GROUND_TRUTH: Final = "ground_truth.jsonl"
 _KEYS: Final = ("id", "text", "category", "public", "show")
 _LARGEST: Final = 64 << 20
 _MOST: Final = 10_000
-# Keys of the ground truth: in a scenario they would be shown to agents, or at least lie beside what is.
-_ANSWERS: Final = ("final_out", "expected_result", "characteristic_form", "planning_steps", "execution_steps", "checks")
+_TELLS: Final = "belongs into the ground truth: a scenario must not say what is expected."
 
 
 def read_scenarios(path: Path, *, file: str, findings: Findings) -> list[ScenarioPlan]:
@@ -41,26 +46,60 @@ def read_scenarios(path: Path, *, file: str, findings: Findings) -> list[Scenari
     return scenarios
 
 
-def check_ground_truth(folder: Path, scenarios: list[ScenarioPlan], *, file: str, findings: Findings) -> None:
-    """Validate the folder's ground truth, where it is a file of that name, and look for one of every scenario."""
+def check_ground_truth(
+    folder: Path, scenarios: list[ScenarioPlan], *, file: str, scenarios_file: str, findings: Findings
+) -> None:
+    """Validate the folder's ground truth, where it is a file of that name, and look for one of every scenario.
+
+    The agents and tools that it may name are those of the ``vocabulary.json`` beside it, or any. What a scenario shows
+    must not give away what its ground truth expects.
+    """
     path = folder / GROUND_TRUTH
     if not path.is_file():
         return
     before = len(findings.errors)
-    for found in check_file(path, vocabulary=vocabulary_beside(path, default=OPEN)).findings:
+    report = _validated(path, file=file, findings=findings)
+    if report is not None and report.ok and report.scenarios != sum(1 for _ in json_lines(path)):
+        message = "holds a scenario over several lines: scoring programs read one JSON object a line (JSON Lines)."
+        findings.error(Place(file, 1), message)
+    if len(findings.errors) > before:
+        return
+    truths = {truth.key: truth for truth in report.truths} if report else {}
+    keys = set(truths)
+    for scenario in scenarios:
+        if scenario.key not in keys:
+            findings.error(Place(file), f"lacks the ground truth of the scenario '{scenario.key}'.")
+        else:
+            _check_leaks(scenario, truths[scenario.key], file=scenarios_file, findings=findings)
+    for key in sorted(keys - {scenario.key for scenario in scenarios}):
+        findings.warning(Place(file), f"holds the ground truth of '{key}', which is no scenario of the task.")
+
+
+def _validated(path: Path, *, file: str, findings: Findings) -> Report | None:
+    """The validator's report, told as findings of the bundle: its errors keep it out, its warnings are shown."""
+    try:
+        report = check_file(path, vocabulary=vocabulary_beside(path, default=OPEN))
+    except ScoringInputError as error:
+        name = file.removesuffix(path.name) + VOCABULARY_FILE
+        findings.error(Place(name, 1), str(error).removeprefix(f"{path.parent / VOCABULARY_FILE}: ") + ".")
+        return None
+    for found in report.findings:
         place = Place(file, found.line, found.path)
         if found.level is Level.ERROR:
             findings.error(place, f"{found.message}.")
         elif found.level is Level.WARNING:
             findings.warning(place, f"{found.message}.")
-    if len(findings.errors) > before:
-        return
-    keys = {str(row["id"]) for _, row in _rows(path, file=file, findings=findings)}
-    for scenario in scenarios:
-        if scenario.key not in keys:
-            findings.error(Place(file), f"lacks the ground truth of the scenario '{scenario.key}'.")
-    for key in sorted(keys - {scenario.key for scenario in scenarios}):
-        findings.warning(Place(file), f"holds the ground truth of '{key}', which is no scenario of the task.")
+    return report
+
+
+def _check_leaks(scenario: ScenarioPlan, truth: GroundTruth, *, file: str, findings: Findings) -> None:
+    shown = {"id": scenario.key, "text": scenario.text, "category": scenario.category, "show": scenario.show}
+    for leak in scenario_leaks(shown, truth):
+        place = Place(file, scenario.line, json_path(leak.location))
+        if leak.level is Level.ERROR:
+            findings.error(place, f"{leak.message}: agents would see what is expected of them.")
+        else:
+            findings.warning(place, f"{leak.message}")
 
 
 def _rows(path: Path, *, file: str, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -124,9 +163,10 @@ def _is_key(value: Any) -> bool:
 
 
 def _check_keys(row: dict[str, Any], *, file: str, line: int, findings: Findings) -> None:
+    telling = [leak.location for leak in scenario_leaks(row)]
+    for location in telling:
+        findings.error(Place(file, line, json_path(location)[:64]), _TELLS)
     for key in row.keys() - set(_KEYS):
         place = Place(file, line, str(key)[:64])
-        if key in _ANSWERS:
-            findings.error(place, "belongs into the ground truth: a scenario must not say what is expected.")
-        else:
+        if (key,) not in telling:
             findings.warning(place, f"is unknown and ignored.{suggestion(str(key), _KEYS)}", allowed=_KEYS)

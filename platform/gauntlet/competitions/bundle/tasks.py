@@ -79,7 +79,9 @@ def _task(
     reference = files.folder(section, "reference_data", required=not takes_results)
     if reference and scenarios and len(findings.errors) == before:
         file = files.relative(reference / GROUND_TRUTH)
-        check_ground_truth(reference, scenarios, file=file, findings=findings)
+        shown = _scenarios_path(section, files)
+        scenarios_file = files.relative(shown) if shown else ""
+        check_ground_truth(reference, scenarios, file=file, scenarios_file=scenarios_file, findings=findings)
     programs = _programs(section, files)
     extras = section.kept(_KEPT)
     if len(findings.errors) > before:
@@ -110,9 +112,14 @@ def _takes_results(section: Section) -> bool:
 
 
 def _scenarios(section: Section, files: BundleFiles) -> list[ScenarioPlan]:
-    value = section.needed("scenarios")
-    path = files.file(value) if value else None
+    section.needed("scenarios")
+    path = _scenarios_path(section, files)
     return read_scenarios(path, file=files.relative(path), findings=section.findings) if path else []
+
+
+def _scenarios_path(section: Section, files: BundleFiles) -> Path | None:
+    value = section.get("scenarios")
+    return files.file(value) if value else None
 
 
 @dataclass(frozen=True)

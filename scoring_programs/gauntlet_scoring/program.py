@@ -100,6 +100,7 @@ class Measure(Generic[Part]):
     packages: tuple[str, ...] = ()  # distributions whose versions made the scores
     keys: frozenset[str] | None = None  # of the metadata's keys, those that it gives; None: all of them
     of_answered: frozenset[str] = frozenset()  # of them, those that mean nothing for an episode without an answer
+    reads_failed: bool = False  # it measures episodes that the agent failed too, instead of the worst value
     of_failed: Callable[[Case], Mapping[str, Any]] = lambda _: {}  # more detail of an episode that the agent failed
     report: Callable[[Results], Mapping[str, str]] = lambda _: {}  # further files of the output folder: name to text
 
@@ -148,7 +149,7 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
         detail: Mapping[str, Any] = {}
         if episode.scored:
             case = _case(episode, truths, folders)
-            if episode.answered:
+            if episode.answered or measure.reads_failed:
                 parts[len(outlines)] = measure.read(case)
             else:
                 detail = measure.of_failed(case)

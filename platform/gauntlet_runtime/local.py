@@ -181,7 +181,7 @@ def _yaml(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise LocalRunFailed(f"There is no {path.name} in {path.parent}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # PyYAML lets dates and deep nesting pass as these
         raise LocalRunFailed(f"{path} is not YAML.") from error
     if not isinstance(content, dict):
         raise LocalRunFailed(f"{path} must hold lines such as `name: value`.")

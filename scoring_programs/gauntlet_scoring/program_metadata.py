@@ -89,7 +89,9 @@ def read_program_metadata(folder: Path) -> ProgramMetadata:
         raise ProgramMetadataError(f"{folder.name}: holds neither {METADATA_FILES[0]} nor {METADATA_FILES[1]}")
     try:
         content: Any = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise ProgramMetadataError(f"{folder.name}/{path.name}: is nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:  # a date that there is not is a ValueError of PyYAML's
         raise ProgramMetadataError(f"{folder.name}/{path.name}: is not YAML: {error}") from error
     if not isinstance(content, dict):
         raise ProgramMetadataError(f"{folder.name}/{path.name}: must be a mapping with `command`")

@@ -122,6 +122,9 @@ def check_manifest(raw: bytes) -> Manifest:
     except UnicodeDecodeError:
         manifest.findings.append(Finding(MANIFEST, None, "The file is not UTF-8 text."))
         return manifest
+    except RecursionError:
+        manifest.findings.append(Finding(MANIFEST, 1, "The file is nested too deeply."))
+        return manifest
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         message = f"This is not YAML: {error.problem or error.context}."
@@ -170,13 +173,22 @@ def _unknown_key(key: str) -> str:
 
 
 def _plain(node: Any) -> Any:
-    """The value of a YAML node as text, a list of texts, or the node's kind where it is neither."""
+    """The value of a YAML node as text, a list of texts, or an empty mapping where it is neither.
+
+    Lists are read one level deep, which is all that has a meaning: by an alias a list can hold itself.
+    """
+    import yaml
+
+    if isinstance(node, yaml.SequenceNode):
+        return [_text(item) for item in node.value]
+    return _text(node)
+
+
+def _text(node: Any) -> Any:
     import yaml
 
     if isinstance(node, yaml.ScalarNode):
         return None if node.tag.endswith(":null") else node.value
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(item) for item in node.value]
     return {}
 
 

@@ -24,7 +24,7 @@ from docker.errors import DockerException
 
 from gauntlet_runtime.sandbox.cgroups import Counters
 from gauntlet_runtime.sandbox.folders import Anchor
-from gauntlet_runtime.sandbox.gate import HELLO
+from gauntlet_runtime.sandbox.gate import ANSWER, QUESTION
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxGone
 from gauntlet_runtime.sandbox.layout import Placed
 from gauntlet_runtime.sandbox.supervision import CHUNK, GRACE_SECONDS
@@ -109,17 +109,18 @@ class Container:
 
     def _wait_for_gatekeeper(self, stream: socket.socket) -> None:
         stream.settimeout(_START_SECONDS)
+        stream.sendall(QUESTION)
         said = ""
         while chunk := stream.recv(CHUNK):
             for name, frame in self.frames.take(chunk):
-                if (name, frame) == ("stdout", HELLO):
+                if (name, frame) == ("stdout", ANSWER):
                     stream.setblocking(False)
                     return
                 said += frame.decode(errors="replace")
         raise SandboxError(f"the sandbox did not get ready: {said.strip() or 'it said nothing'}")
 
     def _number_of_gatekeeper(self) -> int:
-        """It may speak before the engine has noted its number."""
+        """It may answer before the engine has noted its number."""
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end:
             state = self._api.exec_inspect(self._exec)

@@ -17,13 +17,15 @@ from gauntlet_runtime.sandbox.interface import SandboxError
 _OPEN: Final = "_gate=open"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-# Under Docker the word comes as the first line of what is the program's standard input afterwards: the shell reads a
-# line byte by byte, and leaves the rest. It says first that it is there, so that nobody has to ask again and again.
+# Under Docker the word comes as a line of what is the program's standard input afterwards: the shell reads lines byte
+# by byte, and leaves the rest. The first line asks whether it is there, and is answered. It must not speak unasked: what
+# comes together with the engine's answer to the request that started it is lost in the SDK.
 WAIT_FOR_A_LINE: Final = (
-    "_break='\n'; echo; IFS= read -r _word && eval \"$_word\" && "
+    "_break='\n'; read -r _word; echo; IFS= read -r _word && eval \"$_word\" && "
     '[ "$_gate" = open ] || exit 125; unset _gate _word _break; exec "$@"'
 )
-HELLO: Final = b"\n"
+QUESTION: Final = b"\n"
+ANSWER: Final = b"\n"
 
 
 def exports(environment: Mapping[str, str]) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
 
 from gauntlet.evaluation.claims import host_of
 from gauntlet.evaluation.models import Worker, WorkerState
@@ -40,3 +42,26 @@ def living_workers() -> QuerySet[Worker]:
     """Those heard of lately that have not ended, whatever keeps them from taking jobs."""
     heard = Worker.objects.filter(seen_at__gte=database_now() - silent_after())
     return heard.exclude(state=WorkerState.STOPPED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerLine:
+    """A worker as the operator sees it."""
+
+    worker: Worker
+    state: str  # a WorkerState, or silent: killed, or cut off from the database
+    age: timedelta  # since its last sign of life
+
+
+def worker_lines() -> list[WorkerLine]:
+    """Every worker that was heard of within a day, by name; one query."""
+    rows: QuerySet[Any] = Worker.objects.annotate(age=Now() - F("seen_at"))
+    silent = silent_after()
+    return [
+        WorkerLine(
+            worker=row,
+            state="silent" if row.state != WorkerState.STOPPED and row.age > silent else row.state,
+            age=row.age,
+        )
+        for row in rows
+    ]

@@ -61,6 +61,13 @@ class DisputedItem:
     disagreements: Sequence[Disagreement]
     comments: Sequence[tuple[str, str]]  # user name, text
 
+    @property
+    def judge_alone(self) -> bool:
+        """Whether the judge says something else than most experts on some criterion."""
+        return any(
+            one.judge is not None and majority_of(one.answers) not in (None, one.judge) for one in self.disagreements
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeResults:
@@ -68,8 +75,7 @@ class JudgeResults:
 
     experts: Sequence[Reviewer]
     criteria: Sequence[CriterionResult]
-    disputed: Sequence[DisputedItem]
-    answers: int  # that were given, of all questions
+    disputed: Sequence[DisputedItem]  # first those on which the judge stands alone, then by number
 
 
 def judge_results(study: Study) -> JudgeResults:
@@ -80,11 +86,11 @@ def judge_results(study: Study) -> JudgeResults:
     judgements = {(row.reviewer_id, row.item_id): row for row in rows}
     answered = {row.reviewer_id for row in rows}
     experts = [one for one in everyone if one.pk in answered]
+    disputed = [found for item in items if (found := _disputed(item, experts, judgements=judgements)) is not None]
     return JudgeResults(
         experts=experts,
         criteria=[_criterion_result(one, items, experts, judgements=judgements) for one in CRITERIA],
-        disputed=[found for item in items if (found := _disputed(item, experts, judgements=judgements)) is not None],
-        answers=sum(answer is not None for row in rows for answer in row.answers.values()),
+        disputed=sorted(disputed, key=lambda one: (not one.judge_alone, one.item.number)),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from django import forms
 
@@ -12,6 +13,7 @@ from gauntlet.competitions.models import Phase
 from gauntlet.metering.configuration import checked_url
 from gauntlet.reviews.models import Familiarity
 from gauntlet.reviews.services import MOST_ITEMS
+from gauntlet.web.validation_page import MOST_BYTES
 
 
 class SubmitForm(forms.Form):
@@ -123,3 +125,49 @@ class BackgroundForm(forms.Form):
     role = forms.CharField(label="Your role", max_length=100)
     years = forms.IntegerField(label="Years of experience", min_value=0, max_value=80)
     familiarity = forms.ChoiceField(label="Predictive maintenance is", choices=[("", "Choose"), *Familiarity.choices])
+
+
+class ValidateForm(forms.Form):
+    """A ground truth, as text or as a file; ``content`` is its text."""
+
+    file = forms.FileField(
+        label="File",
+        required=False,
+        widget=forms.ClearableFileInput(attrs={"accept": ".json,.jsonl,.txt,application/json"}),
+        error_messages={"empty": "This file is empty."},
+    )
+    text = forms.CharField(
+        label="Or paste it",
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono"}),
+    )
+    strength = forms.ChoiceField(
+        label="How strictly",
+        choices=[
+            ("strict", "Strict: as the guide says"),
+            ("lenient", "Lenient: spellings of real files are read as what they mean"),
+        ],
+    )
+    vocabulary = forms.ChoiceField(
+        label="Agents and tools", choices=[("assetops", "Those of AssetOps"), ("open", "Any")]
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """One text of a size that is taken."""
+        given: dict[str, Any] = self.cleaned_data
+        file = given.get("file")
+        if "file" in self.errors:
+            return given
+        if file is None and not given.get("text", "").strip():
+            self.add_error("file", "Choose a file, or paste its text below.")
+            return given
+        raw = file.read(MOST_BYTES + 1) if file else given.get("text", "").encode(errors="replace")
+        if len(raw) > MOST_BYTES:
+            where = "file" if file else "text"
+            self.add_error(where, f"It is larger than {MOST_BYTES:,} bytes. Split it into several files.")
+        try:
+            given["content"] = raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self.add_error("file", "It is not text in UTF-8. Save it in this encoding and send it again.")
+        return given

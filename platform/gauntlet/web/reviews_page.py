@@ -10,7 +10,7 @@ from typing import Final
 from gauntlet.reviews.criteria import CRITERIA, SCALE, Criterion
 from gauntlet.reviews.models import Item, Judgement, Rating
 from gauntlet.reviews.record import answer, blind_events
-from gauntlet.reviews.results import Comparison, JudgeResults, majority_of
+from gauntlet.reviews.results import Comparison, JudgeResults
 from gauntlet.reviews.selectors import ItemMark, Mark
 from gauntlet.web.trajectory_page import EventLine, lines
 
@@ -91,11 +91,3 @@ def kappa_rows(found: JudgeResults) -> list[KappaRow]:
         for one in found.criteria
         if one.majority is not None
     ]
-
-
-def in_dispute(found: JudgeResults) -> int:
-    """On how many trajectories the judge and the majority of experts differ in a criterion that both judge."""
-    return sum(
-        any(one.judge is not None and majority_of(one.answers) not in (None, one.judge) for one in item.disagreements)
-        for item in found.disputed
-    )

@@ -51,6 +51,7 @@ ORGANIZER = [
     f"{PLANT}/organizer/reviews/",
     "/competitions/shift-handover/organizer/reviews/",
     "/reviews/",
+    "/validate/",
     "/import/",
 ]
 WEB = Path(__file__).resolve().parents[3] / "platform" / "gauntlet" / "web"

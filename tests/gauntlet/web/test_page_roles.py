@@ -30,6 +30,8 @@ MATRIX = [
     ("/reviews/{judge}/", LOGIN, 404, 404, 404),
     ("/reviews/{judge}/1/", LOGIN, 404, 404, 404),
     ("/reviews/{survey}/1/", LOGIN, 404, 404, 404),
+    ("/validate/", LOGIN, 200, 200, 200),
+    ("/operators/workers/", LOGIN, 403, 403, 403),
     ("/import/", LOGIN, 403, 403, 200),
     ("/competitions/nothing/", 404, 404, 404, 404),
     ("{finished}", 401, 404, 200, 200),

@@ -15,6 +15,7 @@ from gauntlet.web.showcase import texts
 
 EXPERTS: Final = ("m.weber", "h.lindgren", "s.okafor")
 _SEED: Final = 11
+_AS_USUAL: Final = {key: key != "hallucinations" for key in KEYS}
 
 
 def studies(development: Phase, test: Phase, *, organizer: User, people: Sequence[User], seed: int) -> dict[str, Study]:
@@ -34,16 +35,21 @@ def _judge_study(phase: Phase, *, organizer: User, experts: Sequence[User], rng:
         item.characteristic_form = texts.FORMS.get(item.scenario.category, "")
         item.save()
     reviewers = services.invite(study, names=[one.username for one in experts], actor=organizer)
+    right = [
+        {key: value != (rng.random() < 0.2) for key, value in (_AS_USUAL | item.verdicts).items()}
+        for item in study.items.all()
+    ]
     for reviewer, done in zip(reviewers, (12, 7, 3), strict=True):
-        _judge(reviewer, done=done, rng=rng)
+        _judge(reviewer, right, done=done, rng=rng)
     return study
 
 
-def _judge(reviewer: Reviewer, *, done: int, rng: random.Random) -> None:
+def _judge(reviewer: Reviewer, right: Sequence[dict[str, bool]], *, done: int, rng: random.Random) -> None:
     rows = []
     for item in list(reviewer.study.items.all())[: done + 1]:
-        usual = {key: key != "hallucinations" for key in KEYS} | item.verdicts
-        answers: dict[str, bool | None] = {key: value != (rng.random() < 0.16) for key, value in usual.items()}
+        answers: dict[str, bool | None] = {
+            key: value != (rng.random() < 0.09) for key, value in right[item.number - 1].items()
+        }
         if item.number > done:  # the one they were at when they left
             answers |= dict.fromkeys(KEYS[2:])
         comment = rng.choice(texts.REMARKS) if rng.random() < 0.3 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import requires_csrf_token
@@ -40,7 +41,11 @@ def error_page(
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """400"""
+    """400, or 413 where a field was larger than a form's fields may be together."""
+    if isinstance(exception, RequestDataTooBig):
+        return error_page(
+            request, status=413, message="What you typed or pasted is too long. Send it as a file instead."
+        )
     return error_page(request, status=400)
 
 

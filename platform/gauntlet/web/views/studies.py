@@ -141,7 +141,7 @@ def _judge(request: HttpRequest, study: Study) -> dict[str, Any]:
     return {
         "results": found,
         "compared": reviews_page.kappa_rows(found),
-        "against": reviews_page.in_dispute(found),
+        "against": sum(one.judge_alone for one in found.disputed),
         "disputed": page.object_list,
         "page": page.number,
         "pages": page.paginator.num_pages,

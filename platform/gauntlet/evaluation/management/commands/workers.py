@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.db.models import F
-from django.db.models.functions import Now
 
-from gauntlet.evaluation.models import Worker, WorkerState
-from gauntlet.evaluation.workers import silent_after
+from gauntlet.evaluation.workers import WorkerLine, worker_lines
 
 _HEAD = ("worker", "queues", "state", "seen", "why it takes no job")
 
@@ -21,7 +18,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it."""
-        rows = [_HEAD, *(_row(worker) for worker in Worker.objects.annotate(age=Now() - F("seen_at")))]
+        rows = [_HEAD, *(_row(line) for line in worker_lines())]
         if len(rows) == 1:
             self.stdout.write("No worker has been heard of for a day. Start one: celery -A gauntlet.celery worker")
             return
@@ -31,9 +28,6 @@ class Command(BaseCommand):
             self.stdout.write("  ".join([*cells, row[-1]]).rstrip())
 
 
-def _row(worker: Any) -> tuple[str, ...]:
-    state = worker.state
-    if state != WorkerState.STOPPED and worker.age > silent_after():
-        state = "silent"  # killed, or cut off from the database
-    seen = f"{worker.age.total_seconds():.0f} s ago"
-    return (worker.name, ", ".join(worker.queues), state, seen, worker.reason)
+def _row(line: WorkerLine) -> tuple[str, ...]:
+    seen = f"{line.age.total_seconds():.0f} s ago"
+    return (line.worker.name, ", ".join(line.worker.queues), line.state, seen, line.worker.reason)

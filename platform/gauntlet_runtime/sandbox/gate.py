@@ -18,7 +18,7 @@ _OPEN: Final = "_gate=open"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 # Under Docker the word comes as a line of what is the program's standard input afterwards: the shell reads lines byte
-# by byte, and leaves the rest. The first line asks whether it is there, and is answered. It must not speak unasked: what
+# by byte, and leaves the rest. The first line asks whether it is there. It must not speak unasked: what
 # comes together with the engine's answer to the request that started it is lost in the SDK.
 WAIT_FOR_A_LINE: Final = (
     "_break='\n'; read -r _word; echo; IFS= read -r _word && eval \"$_word\" && "

@@ -151,6 +151,6 @@ def _anomaly(machine: Machine, kpi: str, at: datetime, rng: random.Random, *, hi
     usual, spread, _, _ = INDICATORS[kpi]
     middle = usual + rng.gauss(0, spread / 4)
     lower, upper = middle - 2 * spread, middle + 2 * spread
-    value = upper + abs(rng.gauss(0, spread)) + spread / 50 if high else lower - abs(rng.gauss(0, spread)) - spread / 50
+    value = upper + abs(rng.gauss(0, spread)) + spread / 10 if high else lower - abs(rng.gauss(0, spread)) - spread / 10
     found: dict[str, Any] = {"equipment_id": machine.id, "time": at, "kpi": kpi}
     return {**found, "value": round(value, 3), "lower": round(lower, 3), "upper": round(upper, 3)}

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gauntlet_scoring.bertscore import PACKAGES, Scored, Settings, facts, score_pairs
+from gauntlet_scoring.bertscore import Scored, Settings, facts, packages, score_pairs
 from gauntlet_scoring.program import Measure, Measured, run
 from gauntlet_scoring.program_metadata import ProgramMetadata
 from gauntlet_scoring.rouge import rouge_f1
@@ -22,7 +22,10 @@ def build(metadata: ProgramMetadata) -> Measure[StepTexts]:
         return [_measured(*row) for row in zip(texts, scored[::2], scored[1::2], strict=True)]
 
     return Measure(
-        read=step_texts, finish=finish, facts=lambda: facts(settings), packages=(*PACKAGES, "rouge-score", "nltk")
+        read=step_texts,
+        finish=finish,
+        facts=lambda: facts(settings),
+        packages=(*packages(settings), "rouge-score"),
     )
 
 

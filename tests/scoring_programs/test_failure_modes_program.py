@@ -103,7 +103,7 @@ def test_without_a_judge_it_says_what_is_missing(evaluation, run_program):
 def test_new_modes_are_clustered_by_meaning(evaluation, examine, scorer_python):
     """With the real model: three ways to say one thing, three ways to say another."""
     titles = [
-        ("Overstated task completion", "Claims success without doing it"),
+        ("Overstated task completion", "False claim of task completion"),
         ("Exaggerated completion of the task", "Messy output format"),
         ("Ambiguous formatting of the output", "Unclear output formatting"),
     ]
@@ -119,4 +119,4 @@ def test_new_modes_are_clustered_by_meaning(evaluation, examine, scorer_python):
     section = report.split("<h2>New modes</h2>")[1].split("<h2>")[0]
     assert "2 clusters of titles" in section
     assert section.count("50.0 %") == 2
-    assert sum(title in section for title in ("Overstated task completion", "Exaggerated completion of the task")) == 1
+    assert sum(f">{title}</th>" in section for new in titles for title in new) == 2

@@ -59,6 +59,7 @@ class Creation:
             time_zone=plan.time_zone,
             contact_email=plan.contact_email,
             reward=plan.reward,
+            max_team_size=plan.max_team_size,
             published=published,
             bundle=bundle,
             extras=plan.extras,

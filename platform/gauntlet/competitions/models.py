@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from gauntlet.storage.models import Artifact
 
@@ -25,6 +26,7 @@ class Competition(models.Model):
     time_zone = models.CharField(max_length=64, default="UTC", help_text="in which a day of the quota begins")
     contact_email = models.EmailField(blank=True)
     reward = models.CharField(max_length=256, blank=True)
+    max_team_size = models.PositiveSmallIntegerField(default=1, help_text="1: everybody takes part alone")
     published = models.BooleanField(default=False)
     bundle = models.ForeignKey(Artifact, null=True, on_delete=models.PROTECT, related_name="+")
     extras = models.JSONField(default=dict, help_text="keys of the bundle that are kept but not used")
@@ -59,12 +61,36 @@ class ParticipationState(models.TextChoices):
     DENIED = "denied", "Denied"
 
 
+class Team(models.Model):
+    """People who take part as one: with one quota and one row on the board.
+
+    What a team submits belongs to its captain, whoever of it sent it; so whatever counts by participant counts by team.
+    """
+
+    competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="teams")
+    name = models.CharField(max_length=64)
+    captain = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="captained_teams")
+    code = models.CharField(max_length=32, unique=True, help_text="whoever has it may join")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint("competition", Lower("name"), name="team_name"),
+            models.UniqueConstraint(fields=["competition", "captain"], name="team_of_captain"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Participation(models.Model):
     """A person in a competition; the terms were accepted on joining."""
 
     competition = models.ForeignKey(Competition, on_delete=models.CASCADE, related_name="participations")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="participations")
     state = models.CharField(max_length=16, choices=ParticipationState.choices)
+    team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="members")
     terms_accepted_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -56,7 +56,7 @@ def candidates(submission: Submission, *, audience: Audience) -> QuerySet[Submis
     others = Submission.objects.filter(phase=submission.phase_id, evaluations__in_force=True).exclude(pk=submission.pk)
     if audience is not Audience.ORGANIZER:
         others = others.filter(participant=submission.participant_id)
-    return others.select_related("participant").distinct().order_by("-created_at")[:MOST_CANDIDATES]
+    return others.select_related("participant", "team").distinct().order_by("-created_at")[:MOST_CANDIDATES]
 
 
 def readable_submission(user: Any, submission_id: UUID, *, now: datetime) -> tuple[Submission, Audience]:

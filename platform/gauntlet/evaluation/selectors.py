@@ -29,6 +29,7 @@ from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_posit
 from gauntlet.leaderboards.selectors import compare
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
+from gauntlet.submissions.teams import of_person
 from gauntlet_runtime.metering import money
 from gauntlet_scoring.failures import FailureCode
 
@@ -78,7 +79,8 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         competition=phase.competition.slug,
         phase=phase.index,
         phase_name=phase.name,
-        participant=submission.participant.username,
+        participant=submission.entrant,
+        sent_by=submission.sent_by.username if submission.sent_by and submission.team else "",
         baseline=submission.baseline,
         created_at=submission.created_at,
         status=status,
@@ -285,10 +287,13 @@ def _organizer_log(evaluations: Sequence[Evaluation]) -> str:
 
 
 def submission_list(participant: User, *, competition: str = "") -> QuerySet[Submission]:
-    """A participant's submissions, newest first, with what a list shows of each: constant queries at any length."""
+    """A participant's submissions and their teams', newest first, with what a list shows of each.
+
+    Constant queries at any length.
+    """
     submissions = (
-        Submission.objects.filter(participant=participant)
-        .select_related("phase__competition")
+        Submission.objects.filter(of_person(participant))
+        .select_related("phase__competition", "participant", "team")
         .prefetch_related(Prefetch("evaluations", Evaluation.objects.filter(_NEWEST).order_by("task__index")))
         .order_by("-created_at")
     )

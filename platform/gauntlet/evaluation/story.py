@@ -114,7 +114,8 @@ class SubmissionStory:
     competition: str
     phase: int
     phase_name: str
-    participant: str
+    participant: str  # or team
+    sent_by: str  # of a team, where it was not the captain
     baseline: bool
     created_at: datetime
     status: str  # received, checking, rejected, waiting, queued, running, scoring, finished, failed, cancelled

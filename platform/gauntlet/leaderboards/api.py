@@ -14,6 +14,7 @@ from gauntlet.api_requests import AnyAccept
 from gauntlet.leaderboards.access import access_board
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.selectors import Board, Row, board
+from gauntlet.submissions.teams import entrant_id
 
 
 class LeaderboardJson(APIView):
@@ -26,7 +27,7 @@ class LeaderboardJson(APIView):
         found = board(
             leaderboard=leaderboard,
             phase=phase,
-            reader_id=request.user.pk,
+            reader_id=entrant_id(request.user, leaderboard.competition),
             sort=request.query_params.get("sort", ""),
             search=request.query_params.get("search", ""),
             page=int(page) if page.isdecimal() and len(page) < 7 else 1,

@@ -14,7 +14,7 @@ from django.db.models.functions import Rank
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Sorting
 from gauntlet.leaderboards.columns import primary_column, shown_columns
 from gauntlet.leaderboards.models import ColumnValue, Entry
-from gauntlet.leaderboards.selectors import Published, best_first, in_order, published
+from gauntlet.leaderboards.selectors import ENTRANT, Published, best_first, in_order, published
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
@@ -58,7 +58,7 @@ def _standings(leaderboard: Leaderboard, phase: Phase) -> list[_Standing]:
         ascending=primary.sorting == Sorting.ASC,
     )
     rank = Window(Rank(), partition_by=[F("baseline")], order_by=best_first(primary))
-    rows = entries.values_list("pk", "participant__username", "baseline", "scenarios", "submission__created_at", rank)
+    rows = entries.values_list("pk", ENTRANT, "baseline", "scenarios", "submission__created_at", rank)
     return [_Standing(*values) for values in rows]
 
 

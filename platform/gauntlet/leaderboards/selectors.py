@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
-from django.db.models import Count, F, FilteredRelation, Max, Min, OrderBy, Q, QuerySet, Window
-from django.db.models.functions import Rank
+from django.db.models import CharField, Count, F, FilteredRelation, Max, Min, OrderBy, Q, QuerySet, Window
+from django.db.models.functions import Coalesce, Rank
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
 from gauntlet.leaderboards.columns import primary_column, shown_columns
@@ -17,6 +17,8 @@ from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.models import Submission
 
 PAGE_SIZE = 100
+#: As whom everybody sees an entry: the team, or the participant.
+ENTRANT: Final = Coalesce("submission__team__name", "participant__username", output_field=CharField())
 
 
 class Cell(NamedTuple):
@@ -108,7 +110,8 @@ def board(
     summary = everyone.aggregate(
         entries=Count("pk"), low=Min("primary_value"), high=Max("primary_value"), latest=Max("updated_at")
     )
-    matching = everyone.filter(participant__username__icontains=search) if search else everyone
+    named = Q(participant__username__icontains=search) | Q(submission__team__name__icontains=search)
+    matching = everyone.filter(named) if search else everyone
     total = matching.count() if search else summary["entries"]
     pages = max(1, -(-total // page_size))
     page = min(max(page, 1), pages)
@@ -198,7 +201,7 @@ class _Standing(NamedTuple):
 
 def _standings(entries: QuerySet[Entry]) -> list[_Standing]:
     # As tuples: three model instances a row would be most of the time that a page takes.
-    fields = ("pk", "participant_id", "participant__username", "baseline", "submission_id", "submission__name")
+    fields = ("pk", "participant_id", ENTRANT, "baseline", "submission_id", "submission__name")
     rows = entries.values_list(*fields, "scenarios", "submission__created_at", "primary_value")
     return [_Standing(*values) for values in rows]
 

@@ -12,6 +12,7 @@ from gauntlet.competitions.access import is_organizer
 from gauntlet.competitions.visibility import Audience
 from gauntlet.submissions.errors import SubmissionNotFound
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.teams import owns
 
 Person = User | AnonymousUser
 
@@ -20,7 +21,7 @@ def _find(user: Person, submission_id: UUID) -> tuple[User, Submission]:
     if not isinstance(user, User):
         raise NotSignedIn("Log in first.")
     submission = (
-        Submission.objects.select_related("phase__competition", "participant", "bundle")
+        Submission.objects.select_related("phase__competition", "participant", "team", "bundle")
         .filter(pk=submission_id)
         .first()
     )
@@ -35,13 +36,13 @@ def _not_found() -> SubmissionNotFound:
 
 
 def access_submission_as_owner(user: Person, submission_id: UUID) -> Submission:
-    """The user's own submission.
+    """The user's own submission, or their team's.
 
     Raises:
         NotSignedIn, SubmissionNotFound
     """
     user, submission = _find(user, submission_id)
-    if submission.participant_id != user.pk:
+    if not owns(user, submission):
         raise _not_found()
     return submission
 
@@ -59,7 +60,7 @@ def access_submission_as_organizer(user: Person, submission_id: UUID) -> Submiss
 
 
 def access_submission_as_reader(user: Person, submission_id: UUID) -> tuple[Submission, Audience]:
-    """A submission that is the user's own or that the user organizes, and as whom the user reads it.
+    """A submission that is the user's own, their team's, or one that they organize; and as whom they read it.
 
     An organizer who submits reads as organizer.
 
@@ -69,6 +70,6 @@ def access_submission_as_reader(user: Person, submission_id: UUID) -> tuple[Subm
     user, submission = _find(user, submission_id)
     if is_organizer(user, submission.phase.competition):
         return submission, Audience.ORGANIZER
-    if submission.participant_id != user.pk:
+    if not owns(user, submission):
         raise _not_found()
     return submission, Audience.OWNER

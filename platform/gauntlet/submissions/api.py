@@ -171,6 +171,7 @@ def _uuid(text: str) -> UUID:
 
 urlpatterns = [
     path("", include("gauntlet.submissions.upload_api")),
+    path("", include("gauntlet.submissions.team_api")),
     path("competitions/<slug:slug>", CompetitionView.as_view(), name="api-competition"),
     path(
         "competitions/<slug:slug>/phases/<int:index>/submissions",

@@ -82,3 +82,52 @@ class UploadUnusable(DomainError):
 
     code: ClassVar = "invalid_upload"
     status: ClassVar = 400
+
+
+class NoTeams(DomainError):
+    """The competition has no teams."""
+
+    code: ClassVar = "no_teams"
+    status: ClassVar = 409
+
+
+class AlreadyInTeam(DomainError):
+    """The person is in a team already."""
+
+    code: ClassVar = "already_in_team"
+    status: ClassVar = 409
+
+
+class NotInTeam(DomainError):
+    """The person is in no team."""
+
+    code: ClassVar = "not_in_team"
+    status: ClassVar = 409
+
+
+class TeamNotFound(DomainError):
+    """No team of the competition has this code."""
+
+    code: ClassVar = "not_found"
+    status: ClassVar = 404
+
+
+class TeamNameTaken(DomainError):
+    """The name is taken, or is none."""
+
+    code: ClassVar = "name_taken"
+    status: ClassVar = 409
+
+
+class TeamFull(DomainError):
+    """The team has as many members as a team may have."""
+
+    code: ClassVar = "team_full"
+    status: ClassVar = 409
+
+
+class TeamIsBound(DomainError):
+    """What was submitted binds the person to their team, or to taking part alone."""
+
+    code: ClassVar = "team_is_bound"
+    status: ClassVar = 409

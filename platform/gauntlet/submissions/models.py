@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from gauntlet.competitions.models import Phase
+from gauntlet.competitions.models import Phase, Team
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.states import SubmissionState
 from gauntlet_scoring.failures import FailureCode
@@ -59,6 +59,17 @@ class Submission(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     phase = models.ForeignKey(Phase, on_delete=models.PROTECT, related_name="submissions")
     participant = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
+    team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.PROTECT, related_name="submissions", help_text="null: none"
+    )
+    sent_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="the person, where it is not the participant: of a team's, that is its captain",
+    )
     name = models.CharField(max_length=200)
     file_name = models.CharField(max_length=255)
     source = models.CharField(max_length=16, choices=Source.choices, default=Source.WEB)
@@ -117,6 +128,11 @@ class Submission(models.Model):
                 name="submission_rejected_has_reason",
             ),
         ]
+
+    @property
+    def entrant(self) -> str:
+        """Whose it is, as everybody sees it: the team, or the participant."""
+        return self.team.name if self.team else self.participant.username
 
     def __str__(self) -> str:
         return self.name

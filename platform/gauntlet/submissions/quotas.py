@@ -18,6 +18,7 @@ from django.utils import timezone
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.teams import entrant_of
 
 #: An agent can make a competition's own program fail, and gets its attempt back each time. Not for ever.
 GIVEN_BACK_PER_DAY: Final = 20
@@ -45,14 +46,14 @@ def allowance(*, phase: Phase, participant: User, now: datetime | None = None) -
 
 
 def allowances(phases: Sequence[Phase], *, participant: User, now: datetime | None = None) -> list[Allowance]:
-    """What a participant has left in each phase of one competition; one query whatever their number."""
+    """What a participant, or their team, has left in each phase of one competition; one query whatever their number."""
     if not phases:
         return []
     now = now or timezone.now()
     zone = ZoneInfo(phases[0].competition.time_zone)
     today, tomorrow = day_of(now, zone)
     rows = (
-        Submission.objects.filter(participant=participant, phase__in=phases)
+        Submission.objects.filter(participant=entrant_of(participant, phases[0].competition), phase__in=phases)
         .order_by()
         .values_list("phase")
         .annotate(

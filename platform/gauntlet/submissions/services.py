@@ -15,7 +15,7 @@ from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.celery import ring
 from gauntlet.competitions.access import approved_participation
-from gauntlet.competitions.models import Participation, Phase
+from gauntlet.competitions.models import Phase
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet.submissions import resumable
@@ -27,6 +27,7 @@ from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
 from gauntlet.submissions.states import SubmissionState
+from gauntlet.submissions.teams import held_entrant
 
 __all__ = [
     "cancel_unchecked",
@@ -66,7 +67,8 @@ def receive(
 ) -> Submission:
     """Take an upload as a submission, or refuse it and keep nothing of it.
 
-    Holds the participant's row of the competition while it counts: of two uploads for one last attempt, one is taken.
+    Holds the rows of the participant and of their team's captain in the competition while it counts: of two uploads for
+    one last attempt, one is taken. What is sent for a team is its captain's.
     Emits ``submission.received`` and rings the workers.
 
     Raises:
@@ -78,12 +80,14 @@ def receive(
     upload.seek(0)
     bundle = store(cast(BinaryIO, upload), form=Form.FILE)
     with transaction.atomic():
-        Participation.objects.select_for_update().get(pk=participation.pk)
+        owner, team = held_entrant(participation)
         approved_participation(participant, phase.competition)
         check_allowance(phase, participant, now=now)
         submission = Submission.objects.create(
             phase=phase,
-            participant=participant,
+            participant=owner,
+            team=team,
+            sent_by=participant if participant != owner else None,
             name=_clean(name)[:200] or PurePosixPath(_file_name(file_name)).stem[:200],
             file_name=_file_name(file_name),
             source=source,

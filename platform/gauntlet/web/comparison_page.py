@@ -73,4 +73,4 @@ def said(found: SubmissionComparison, compared: list[ComparedRow]) -> str:
 
 def named(submission: Submission) -> str:
     """A submission by its name and its participant's."""
-    return f"“{submission.name}” by {submission.participant.username}"
+    return f"“{submission.name}” by {submission.entrant}"

@@ -102,7 +102,7 @@ def _leaders(phases: Sequence[Phase], now: datetime) -> dict[int, Leader]:
         .annotate(merit=Case(When(sorting=Sorting.ASC, then=-F("score")), default=F("score")))
         .order_by("phase_id", "-merit", "submission__created_at")
         .distinct("phase_id")
-        .select_related("participant")
+        .select_related("submission__participant", "submission__team")
         .prefetch_related(Prefetch("leaderboard__columns", Column.objects.filter(primary=True)))
     )
     return {entry.phase_id: _leader(entry) for entry in entries}
@@ -111,4 +111,8 @@ def _leaders(phases: Sequence[Phase], now: datetime) -> dict[int, Leader]:
 def _leader(entry: Entry) -> Leader:
     (column,) = entry.leaderboard.columns.all()
     score: float = entry.score  # type: ignore[attr-defined]  # annotated by _leaders
-    return Leader(participant=entry.participant.username, text=f"{score:.{column.precision}f}", column=column.title)
+    return Leader(
+        participant=entry.submission.entrant,
+        text=f"{score:.{column.precision}f}",
+        column=column.title,
+    )

@@ -30,14 +30,14 @@ def submissions_of(
     """A competition's submissions, newest first, narrowed by state, a part of the participant's name, and phase."""
     found = (
         Submission.objects.filter(phase__competition=competition)
-        .select_related("phase__competition", "participant")
+        .select_related("phase__competition", "participant", "team")
         .prefetch_related(Prefetch("evaluations", _NEWEST.order_by("task__index")))
         .order_by("-created_at")
     )
     if state in SubmissionState.values or state in EvaluationState.values:
         found = found.filter(Q(state=state) | Exists(_NEWEST.filter(submission=OuterRef("pk"), state=state)))
     if participant:
-        found = found.filter(participant__username__icontains=participant)
+        found = found.filter(Q(participant__username__icontains=participant) | Q(team__name__icontains=participant))
     if phase.isdecimal():
         found = found.filter(phase__index=int(phase))
     return found
@@ -46,7 +46,7 @@ def submissions_of(
 def participations_of(competition: Competition, *, state: str = "") -> QuerySet[Participation]:
     """Who asked to take part, newest first, each with ``sent``, the number of their submissions."""
     sent = Count("user__submissions", filter=Q(user__submissions__phase__competition=competition))
-    found = competition.participations.select_related("user").annotate(sent=sent).order_by("-created_at", "-pk")
+    found = competition.participations.select_related("user", "team").annotate(sent=sent).order_by("-created_at", "-pk")
     return found.filter(state=state) if state else found
 
 

@@ -57,7 +57,7 @@ def _row(submission: Submission) -> SubmissionRow:
         competition=submission.phase.competition.title,
         slug=submission.phase.competition.slug,
         phase=submission.phase.name,
-        participant=submission.participant.username,
+        participant=submission.entrant,
         status=status,
         owner=FailureCode(code).owner if code else "",
         failure=code,

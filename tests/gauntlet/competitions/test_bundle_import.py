@@ -75,11 +75,13 @@ def test_trials_have_a_sandbox_each_and_a_column_may_ask_for_all_of_them(bundle:
 def test_columns_choose_scenarios_by_tags_of_the_ground_truth_and_baselines_stand_beside_the_board(
     bundle: Any, organizer: User
 ) -> None:
+    bundle.replace("version: 2", "version: 2\nmax_team_size: 4")
     bundle.replace("over: sum", "over: sum\n        where: {category: Data Query, type: [IoT]}")
     bundle.replace(
         "    columns:", "    baselines:\n      - {name: gpt-4.1, source: A paper, scores: {score: 0.65}}\n    columns:"
     )
     competition = import_bundle(bundle.root, organizer=organizer, publish=True)
+    assert competition.max_team_size == 4
     board = competition.leaderboards.get()
     assert board.columns.get(key="own").where == {"category": ["Data Query"], "type": ["IoT"]}
     assert board.columns.get(key="score").where == {}

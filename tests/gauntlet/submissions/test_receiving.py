@@ -159,6 +159,21 @@ def test_of_two_uploads_for_the_last_attempt_one_is_taken(
 
 
 @pytest.mark.django_db(transaction=True)
+def test_of_two_members_uploads_for_their_teams_last_attempt_one_is_taken(
+    make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier
+) -> None:
+    from gauntlet.submissions.teams import create_team, join_team
+
+    phase = make_phase(max_submissions_per_day=1)
+    competition = phase.competition
+    competition.max_team_size = 2
+    competition.save()
+    captain, member = make_participant(phase), make_participant(phase)
+    join_team(competition, user=member, code=create_team(competition, captain=captain, name="Two").code)
+    assert _race(phase, [captain, member], send) == ["quota_used", "taken"]
+
+
+@pytest.mark.django_db(transaction=True)
 def test_control_without_the_lock_both_are_taken(
     make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier, monkeypatch: Any
 ) -> None:

@@ -163,7 +163,7 @@ def test_sheet_and_icons_ask_no_other_site_for_anything():
 
 def test_a_board_of_200_rows_on_one_page_stays_under_60_kb(visitor):
     html = visitor.get(f"{TELEMETRY}/leaderboard/").content.decode()
-    assert html.count("<details>") == 200
+    assert html.count("<details>") == 201  # one of them a published result
     assert len(html.encode()) < 60_000
 
 

@@ -21,6 +21,7 @@ from gauntlet.competitions.bundle.plan import CompetitionPlan, PagePlan
 from gauntlet.competitions.bundle.tasks import read_tasks
 
 _NO_EFFECT: Final = "is kept and has no effect in this version."
+_MOST_MEMBERS: Final = 50
 _KEPT: Final = {
     "docker_image": "is kept; a task's `sandbox_image` and `scorer_image` say what its programs run in.",
     "fact_sheet": _NO_EFFECT,
@@ -102,6 +103,7 @@ def _competition(root: Section, files: BundleFiles) -> CompetitionPlan:
         time_zone=zone.key,
         contact_email=_email(root),
         reward=root.text("reward", longest=256),
+        max_team_size=root.integer("max_team_size", default=1, least=1, most=_MOST_MEMBERS),
         pages=_pages(root, files),
         tasks=tasks,
         phases=phases,

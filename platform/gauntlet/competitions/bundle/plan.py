@@ -154,6 +154,7 @@ class CompetitionPlan:
     time_zone: str
     contact_email: str
     reward: str
+    max_team_size: int
     pages: list[PagePlan]
     tasks: list[TaskPlan]
     phases: list[PhasePlan]

@@ -25,6 +25,7 @@ from gauntlet.competitions.models import (
     Phase,
     Scenario,
     Task,
+    Team,
     Visibility,
 )
 from gauntlet.evaluation.models import Worker
@@ -77,11 +78,13 @@ def build(*, seed: int = 7) -> Showcase:
     _join(approval, everyone[1:9], ParticipationState.PENDING, now=now)
     _join(approval, [ada], ParticipationState.PENDING, now=now)
     _join(approval, everyone[9:11], ParticipationState.DENIED, now=now)
+    team = _team(plant, "Night shift", everyone[1:4])
     development, test = plant.phases.all()
     fill_board(test, [*everyone[1:8], ada], baselines=[organizer], rng=rng, now=now, digits=4)
     fill_board(development, everyone[1:40], baselines=[organizer], rng=rng, now=now, digits=2)
     fill_board(telemetry.phases.get(), everyone[:250], baselines=[organizer], rng=rng, now=now, digits=2)
     fill_board(ended.phases.get(), everyone[:3], baselines=[], rng=rng, now=now - timedelta(days=30), digits=3)
+    Submission.objects.filter(phase__competition=plant, participant=team.captain).update(team=team)
     by_state = submissions.in_every_state(development, ada, now=now, rng=rng)
     # Heard of until tomorrow, for as long as the pages are looked at.
     Worker.objects.create(name="worker-1:1", host="worker-1", queues=["default"], seen_at=now + timedelta(days=1))
@@ -261,6 +264,14 @@ def _join(competition: Competition, users: Sequence[User], state: ParticipationS
     Participation.objects.bulk_create(
         Participation(competition=competition, user=user, state=state, terms_accepted_at=now) for user in users
     )
+
+
+def _team(competition: Competition, name: str, members: Sequence[User]) -> Team:
+    """A team, the first of its members the captain."""
+    Competition.objects.filter(pk=competition.pk).update(max_team_size=4)
+    team = Team.objects.create(competition=competition, name=name, captain=members[0], code="made-up-team-code")
+    Participation.objects.filter(competition=competition, user__in=members).update(team=team)
+    return team
 
 
 def artifact(name: str, size: int = 48_213) -> Artifact:

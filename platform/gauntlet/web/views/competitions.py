@@ -20,6 +20,7 @@ from gauntlet.competitions.services import join
 from gauntlet.leaderboards.access import board_for_reader
 from gauntlet.leaderboards.errors import BoardNotFound, BoardNotVisible
 from gauntlet.leaderboards.selectors import board as read_board
+from gauntlet.submissions.teams import entrant_id
 from gauntlet.web import board_page
 from gauntlet.web.competition_page import CompetitionPage, open_page
 
@@ -91,7 +92,7 @@ def _board(request: HttpRequest, page: CompetitionPage, phase: Phase, leaderboar
     board = read_board(
         leaderboard=leaderboard,
         phase=phase,
-        reader_id=request.user.pk,
+        reader_id=entrant_id(request.user, page.competition),
         sort=request.GET.get("sort", ""),
         search=search,
         page=int(number) if number.isdecimal() and len(number) < 7 else 1,

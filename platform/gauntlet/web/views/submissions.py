@@ -24,6 +24,7 @@ from gauntlet.leaderboards.columns import over_trials, pass_marks
 from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.teams import owns
 from gauntlet.web import story_page
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.submission_rows import SubmissionRow, submission_rows
@@ -38,7 +39,7 @@ def page_of(request: HttpRequest, rows: Any, size: int = _PAGE) -> Any:
 
 
 def _list(request: HttpRequest, *, competition: str = "") -> dict[str, Any]:
-    page = page_of(request, submission_list(signed_in(request), competition=competition).select_related("participant"))
+    page = page_of(request, submission_list(signed_in(request), competition=competition))
     rows: Sequence[SubmissionRow] = submission_rows(page.object_list)
     going = sum(not row.settled for row in rows)
     return {
@@ -103,8 +104,9 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     submission, audience = access_submission_as_reader(request.user, submission_id)
     told = submission_story(submission, audience=audience, now=timezone.now())
     columns = _shown_columns(submission)
+    is_owner = owns(signed_in(request), submission)
     return {
-        "nav": "submissions" if submission.participant_id == request.user.pk else "",
+        "nav": "submissions" if is_owner else "",
         "story": told,
         "said": story_page.said(told),
         "steps": story_page.steps(told),
@@ -113,7 +115,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "counts": story_page.counts(told),
         "last_lines": story_page.last_lines(told),
         "competition_title": submission.phase.competition.title,
-        "is_owner": submission.participant_id == request.user.pk,
+        "is_owner": is_owner,
         "is_organizer": audience is Audience.ORGANIZER,
         "reveal_at": submission.phase.reveal_at,
     }

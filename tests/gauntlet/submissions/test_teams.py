@@ -1,0 +1,227 @@
+"""Teams: one quota, one row on the board, and nobody with two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from gauntlet.accounts.models import Event, User
+from gauntlet.competitions.models import Competition, Leaderboard, Participation, Phase, Team
+from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.export import board_csv
+from gauntlet.leaderboards.selectors import board
+from gauntlet.leaderboards.services import record_result
+from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
+from gauntlet.submissions.errors import (
+    AlreadyInTeam,
+    NoTeams,
+    NotInTeam,
+    QuotaUsed,
+    SubmissionNotFound,
+    TeamFull,
+    TeamIsBound,
+    TeamNameTaken,
+    TeamNotFound,
+)
+from gauntlet.submissions.models import Submission
+from gauntlet.submissions.quotas import allowance
+from gauntlet.submissions.teams import create_team, entrant_id, join_team, leave_team, team_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def phase(make_phase: Callable[..., Phase]) -> Phase:
+    made = make_phase(max_submissions_per_day=2)
+    Competition.objects.filter(pk=made.competition_id).update(max_team_size=3)
+    made.competition.refresh_from_db()
+    return made
+
+
+@pytest.fixture
+def people(phase: Phase, make_user: Callable[..., User]) -> dict[str, User]:
+    from gauntlet.competitions.services import join
+
+    made = {name: make_user(name) for name in ("ada", "bob", "eve", "joe")}
+    for user in made.values():
+        join(phase.competition, user=user, terms_accepted=True)
+    return made
+
+
+@pytest.fixture
+def team(phase: Phase, people: dict[str, User]) -> Team:
+    """Ada's, with Bob in it."""
+    made = create_team(phase.competition, captain=people["ada"], name="  Pump\n room ")
+    join_team(phase.competition, user=people["bob"], code=made.code)
+    return made
+
+
+def test_a_team_has_its_members_and_tells_them_how_others_join(
+    phase: Phase, people: dict[str, User], team: Team
+) -> None:
+    found = team_of(people["bob"], phase.competition)
+    assert found is not None
+    assert (found.team.name, found.captain, [one.username for one in found.members]) == (
+        "Pump room",
+        people["ada"],
+        ["ada", "bob"],
+    )
+    assert found.free == 1
+    assert team_of(people["eve"], phase.competition) is None
+    names = Event.objects.filter(subject_type="team", subject_id=str(team.pk)).values_list("name", flat=True)
+    assert sorted(names) == ["team.created", "team.joined"]
+
+
+def test_what_a_member_sends_is_the_teams_and_counts_once_for_all(
+    phase: Phase, people: dict[str, User], team: Team, send: Any
+) -> None:
+    sent = send(phase, people["bob"])
+    assert (sent.participant, sent.team, sent.sent_by) == (people["ada"], team, people["bob"])
+    assert sent.entrant == "Pump room"
+    assert send(phase, people["ada"]).sent_by is None
+    for name in ("ada", "bob"):
+        left = allowance(phase=phase, participant=people[name])
+        assert (left.left_today, left.allowed) == (0, False)
+        with pytest.raises(QuotaUsed):
+            send(phase, people[name])
+    assert allowance(phase=phase, participant=people["eve"]).left_today == 2
+
+
+def test_every_member_and_nobody_else_owns_what_the_team_sent(
+    phase: Phase, people: dict[str, User], team: Team, send: Any
+) -> None:
+    from gauntlet.evaluation.selectors import submission_list
+
+    sent = send(phase, people["bob"])
+    own = send(phase, people["eve"])
+    for name in ("ada", "bob"):
+        assert access_submission_as_owner(people[name], sent.pk) == sent
+        assert list(submission_list(people[name])) == [sent]
+        with pytest.raises(SubmissionNotFound):
+            access_submission_as_reader(people[name], own.pk)
+    with pytest.raises(SubmissionNotFound):
+        access_submission_as_reader(people["eve"], sent.pk)
+    assert list(submission_list(people["eve"])) == [own]
+
+
+def test_a_team_has_one_row_under_its_name(
+    phase: Phase, people: dict[str, User], team: Team, make_submission: Callable[..., Submission]
+) -> None:
+    for value, sent_by in ((0.4, None), (0.7, people["bob"])):
+        submission = make_submission(phase, people["ada"], team=team, sent_by=sent_by)
+        record_result(submission, tasks=[TaskScores(aggregates={"rubric.score": value})], scenarios=3)
+    record_result(
+        make_submission(phase, people["eve"]), tasks=[TaskScores(aggregates={"rubric.score": 0.5})], scenarios=3
+    )
+    leaderboard = Leaderboard.objects.prefetch_related("columns").get(competition=phase.competition)
+    found = board(leaderboard=leaderboard, phase=phase, reader_id=entrant_id(people["bob"], phase.competition))
+    assert [(row.rank, row.participant, row.mine) for row in found.rows] == [(1, "Pump room", True), (2, "eve", False)]
+    for search in ("pump", "ADA"):
+        rows = board(leaderboard=leaderboard, phase=phase, search=search).rows
+        assert [row.participant for row in rows] == ["Pump room"]
+    assert "1,Pump room,False,0.7" in "".join(board_csv(leaderboard=leaderboard, phase=phase))
+
+
+def test_what_the_captain_sent_before_becomes_the_teams(phase: Phase, people: dict[str, User], send: Any) -> None:
+    before = send(phase, people["ada"])
+    made = create_team(phase.competition, captain=people["ada"], name="Late")
+    before.refresh_from_db()
+    assert before.team == made
+    join_team(phase.competition, user=people["bob"], code=made.code)
+    assert allowance(phase=phase, participant=people["bob"]).left_today == 1
+
+
+def test_nobody_gets_a_second_quota_by_a_team(phase: Phase, people: dict[str, User], team: Team, send: Any) -> None:
+    send(phase, people["eve"])
+    with pytest.raises(TeamIsBound):
+        join_team(phase.competition, user=people["eve"], code=team.code)
+    send(phase, people["bob"])
+    with pytest.raises(TeamIsBound):
+        leave_team(phase.competition, user=people["bob"])
+    with pytest.raises(AlreadyInTeam):
+        create_team(phase.competition, captain=people["bob"], name="Another")
+    assert Participation.objects.get(user=people["bob"]).team == team
+
+
+def test_who_has_sent_nothing_may_leave_and_a_captain_leaves_last(
+    phase: Phase, people: dict[str, User], team: Team
+) -> None:
+    with pytest.raises(TeamIsBound):
+        leave_team(phase.competition, user=people["ada"])
+    leave_team(phase.competition, user=people["bob"])
+    with pytest.raises(NotInTeam):
+        leave_team(phase.competition, user=people["bob"])
+    leave_team(phase.competition, user=people["ada"])
+    assert not Team.objects.exists()
+    create_team(phase.competition, captain=people["bob"], name="Pump room")
+
+
+def test_a_full_team_a_wrong_code_and_a_taken_name_are_refused(
+    phase: Phase, people: dict[str, User], team: Team
+) -> None:
+    join_team(phase.competition, user=people["eve"], code=f" {team.code} ")
+    with pytest.raises(TeamFull):
+        join_team(phase.competition, user=people["joe"], code=team.code)
+    with pytest.raises(TeamNotFound):
+        join_team(phase.competition, user=people["joe"], code="guess")
+    for name in ("PUMP ROOM", " \0\n "):
+        with pytest.raises(TeamNameTaken):
+            create_team(phase.competition, captain=people["joe"], name=name)
+    assert Participation.objects.get(user=people["joe"]).team is None
+
+
+def test_a_code_of_another_competition_opens_nothing(
+    phase: Phase, people: dict[str, User], team: Team, make_phase: Callable[..., Phase]
+) -> None:
+    from gauntlet.competitions.services import join
+
+    elsewhere = make_phase().competition
+    join(elsewhere, user=people["joe"], terms_accepted=True)
+    with pytest.raises(NoTeams):
+        join_team(elsewhere, user=people["joe"], code=team.code)
+    Competition.objects.filter(pk=elsewhere.pk).update(max_team_size=3)
+    elsewhere.refresh_from_db()
+    with pytest.raises(TeamNotFound):
+        join_team(elsewhere, user=people["joe"], code=team.code)
+
+
+def test_the_page_leads_from_alone_to_a_team_and_back(phase: Phase, people: dict[str, User]) -> None:
+    address = f"/competitions/{phase.competition.slug}/team/"
+    ada, bob = Client(), Client()
+    ada.force_login(people["ada"])
+    bob.force_login(people["bob"])
+    assert "You take part alone" in ada.get(address).content.decode()
+    made = ada.post(f"{address}create", {"name": "Pump <room>"}, follow=True).content.decode()
+    assert "Pump &lt;room&gt;" in made
+    code = Team.objects.get().code
+    assert code in made
+    wrong = bob.post(f"{address}join", {"code": "guess"})
+    assert wrong.status_code == 404
+    assert "No team has this code" in wrong.content.decode()
+    assert (
+        "You are in the team Pump &lt;room&gt; now."
+        in bob.post(f"{address}join", {"code": code}, follow=True).content.decode()
+    )
+    bound = ada.post(f"{address}leave")
+    assert bound.status_code == 409
+    assert "a captain leaves last" in bound.content.decode()
+    assert "You take part alone now." in bob.post(f"{address}leave", follow=True).content.decode()
+
+
+def test_the_api_tells_the_same(phase: Phase, people: dict[str, User]) -> None:
+    address = f"/api/v1/competitions/{phase.competition.slug}/team"
+    client = Client()
+    client.force_login(people["ada"])
+    assert client.get(address).json() == {"max_team_size": 3, "team": None}
+    made = client.post(address, {"name": "Pump room"}, content_type="application/json")
+    assert made.status_code == 201
+    told = made.json()["team"]
+    assert (told["name"], told["captain"], told["members"], told["free"]) == ("Pump room", "ada", ["ada"], 2)
+    assert client.post(address, {}, content_type="application/json").status_code == 400
+    assert client.post(f"{address}/join", {"code": "x"}, content_type="application/json").json()["code"] == (
+        "already_in_team"
+    )
+    assert client.post(f"{address}/leave").json() == {"max_team_size": 3, "team": None}

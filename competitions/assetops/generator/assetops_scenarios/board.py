@@ -51,7 +51,7 @@ def execution_board(asked: Iterable[Question], *, trials: int, judged: bool) -> 
         ("y3", "Verification", "rubric.result_verification", {"precision": 3, "scale": _UNIT}),
         ("rubric", "Rubric", "rubric.score", {"precision": 3, "scale": _UNIT}),
         ("execution", "Execution", "execution.score", {"precision": 3, "scale": _UNIT}),
-        ("hybrid", "Hybrid", "hybrid.score", {"precision": 3, "scale": _UNIT}),
+        ("hybrid", "Hybrid", "hybrid.final_score", {"precision": 3, "scale": _UNIT}),
         *repeated,
         *_parts(asked, "rubric.task_completion"),
         *_MEASURED,

@@ -373,7 +373,7 @@ def clusters(picker: Picker) -> Question | None:
             after(orders(machine, years, "corrective"), listed),
         ],
         fields={"months": Field(found, "integer, months with both")},
-        expected=f"{found} months.",
+        expected=f"Alerts fall together with completed repairs in {found} calendar months, over all that time.",
         machines=(machine,),
     )
 

@@ -85,7 +85,7 @@ def days_with_events(picker: Picker) -> Question | None:
         ],
         calls=[look_up(machine), call],
         fields={"days_with_events": Field(found, "integer, number of days with at least one such event")},
-        expected=f"On {found} days of {period.said}.",
+        expected=f"On {found} of the {(period.days.end - period.days.start).days + 1} days of {period.said}.",
         machines=(machine,),
     )
 

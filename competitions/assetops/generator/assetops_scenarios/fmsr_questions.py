@@ -139,11 +139,16 @@ def modes_by_kind(picker: Picker) -> Question | None:
     """Which failure modes a kind of sensor tells of: temperature, pressure, power."""
     machine = known(picker)
     kinds = picker.sensors.kinds(machine.id)
-    told = [kinds[name] for name in picker.failures.sensors(machine.asset_class) if name in kinds]
-    kind = picker.some(sorted(set(told)))
+    known_here = [one for one in picker.failures.sensors(machine.asset_class) if one in kinds]
+    by_kind = {kind: {one for one in known_here if kinds[one] == kind} for kind in sorted(set(kinds.values()))}
+    # Only a kind that the sensors' names tell too: a setpoint of a temperature is no temperature to some.
+    clear = [
+        kind for kind, found in by_kind.items() if found and found == {one for one in known_here if kind in one.lower()}
+    ]
+    kind = picker.some(clear)
     if kind is None:
         return None
-    sensors = [name for name, one in kinds.items() if one == kind]
+    sensors = sorted(by_kind[kind])
     modes = picker.failures.modes_told_by(machine.asset_class, sensors)
     who = picker.call_it(machine)
     text = picker.one_of(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SENSOR: Final = "text, the sensor as the records name it"
 _BUSY: Final = 0.9  # of a week's readings with power drawn
+_LEARNED: Final = 7 * DAY  # readings of a running machine from which a model can learn what is usual
 
 
 def _fetched(machine: Machine, week: Days, sensor: str) -> list[Call]:
@@ -65,13 +66,13 @@ def _forecast(picker: Picker, machine: Machine, week: Days, sensor: str, what: s
             (IOT, f"List the recorded sensors of {machine.name} and find the {what}."),
             (IOT, f"Retrieve the {what} of {machine.name} for the week from {say_day(week.start)}."),
             (TSFM, f"Forecast the {what} for the following day from this file."),
-            (TSFM, "Report the sensor, the file with the forecast and its number of steps."),
+            (TSFM, "Report the sensor, the file with the forecast and its number of values."),
         ],
         calls=[*fetched, _on_file("tsfm_forecasting", fetched[1], sensor, horizon=DAY)],
         fields={
             "sensor": Field(sensor, SENSOR),
             "file": Field(None, FILE),
-            "steps": Field(DAY, "integer, how many quarters of an hour the forecast has"),
+            "values": Field(DAY, "integer, how many values the forecast has"),
         },
         expected=f"A file with {DAY} forecast steps of {sensor} of {machine.name}, made from that week.",
         deterministic=False,
@@ -81,11 +82,7 @@ def _forecast(picker: Picker, machine: Machine, week: Days, sensor: str, what: s
 
 def energy_twins(picker: Picker) -> Pair | None:
     """A forecast of power out of a week of standstill, to be declined; and out of one of operation (507 and 511)."""
-    idle = []
-    for machine in picker.sensors.recorded():
-        if picker.sensors.power(machine.id):
-            idle += [(machine, one) for one in _still_weeks(picker, machine)]
-    chosen = picker.some(idle)
+    chosen = _still(picker)
     if chosen is None:
         return None
     machine, still = chosen
@@ -102,9 +99,10 @@ def energy_twins(picker: Picker) -> Pair | None:
         plan=[
             (IOT, f"List the recorded sensors of {machine.name} and find its power."),
             (IOT, f"Retrieve the power of {machine.name} for the week from {say_day(still.start)}."),
-            (IOT, "Report that it was 0.0 all week, so that nothing can be forecast from it."),
+            (TSFM, "See what a forecasting model needs, and that readings of 0.0 all week tell it nothing."),
+            (TSFM, "Report that nothing can be forecast from them."),
         ],
-        calls=_fetched(machine, still, sensor),
+        calls=[*_fetched(machine, still, sensor), _looked_up("tsfmmodels")],
         expected=(
             f"{sensor} of {machine.name} was 0.0 from {say_day(still.start)} to {say_day(still.end)}: the machine "
             "stood still, and nothing can be forecast from such data."
@@ -116,9 +114,14 @@ def energy_twins(picker: Picker) -> Pair | None:
     return declined, tuned
 
 
-def _still_weeks(picker: Picker, machine: Machine) -> list[Days]:
-    """Windows of five days in which no power was drawn, each from a Monday or within a standstill."""
-    return [one for one in picker.sensors.weeks(machine.id) if picker.sensors.idle(machine.id, one)]
+def _looked_up(tool: str) -> Call:
+    return Call(tool, {}, "what_models_need", agent=TSFM, needed=False)
+
+
+def _still(picker: Picker) -> tuple[Machine, Days] | None:
+    """A machine and a week in which it stood still."""
+    machines = [one for one in picker.sensors.recorded() if picker.sensors.power(one.id)]
+    return picker.some([(machine, week) for machine in machines for week in picker.sensors.still_weeks(machine.id)])
 
 
 def _tuned(picker: Picker, machine: Machine, week: Days, sensor: str, what: str) -> Question:
@@ -133,7 +136,7 @@ def _tuned(picker: Picker, machine: Machine, week: Days, sensor: str, what: str)
             (IOT, f"List the recorded sensors of {machine.name} and find its power."),
             (IOT, f"Retrieve the power of {machine.name} for the week from {say_day(week.start)}."),
             (TSFM, "Fine-tune a forecasting model on this file and forecast the following day."),
-            (TSFM, "Report the sensor, the file with the forecast and its number of steps."),
+            (TSFM, "Report the sensor, the file with the forecast and its number of values."),
         ],
         calls=[*fetched, replace(model, instead=("tsfm_forecasting",))],
     )
@@ -175,6 +178,44 @@ def anomaly_week(picker: Picker) -> Question | None:
     return _anomalies(picker, order=False)
 
 
+def anomaly_twins(picker: Picker) -> Pair | None:
+    """The same question about a week of standstill, to be declined, and about days on which the machine ran."""
+    answered, chosen = _anomalies(picker, order=False), _still(picker)
+    if answered is None or chosen is None:
+        return None
+    machine, still = chosen
+    sensor = picker.sensors.power(machine.id) or ""
+    what, said = picker.say_sensor(sensor), f"the time from {say_day(still.start)} to {say_day(still.end)}"
+    declined = replace(
+        answered,
+        template="anomalies_of_standstill",
+        text=_anomaly_text(picker, machine, what, said),
+        plan=[
+            (IOT, f"List the recorded sensors of {machine.name} and find the {what}."),
+            (IOT, f"Retrieve the {what} of {machine.name} for {said}."),
+            (TSFM, "See that anomalies are looked for while a machine operates, and that it did not."),
+            (TSFM, "Report that nothing can be said about anomalies of operation."),
+        ],
+        calls=[*_fetched(machine, still, sensor), _looked_up("aitasks")],
+        expected=(
+            f"{sensor} of {machine.name} was 0.0 all the time: anomalies are looked for while a machine operates, and "
+            "it did not."
+        ),
+        declined=True,
+        deterministic=True,
+        machines=(machine,),
+    )
+    return declined, answered
+
+
+def _anomaly_text(picker: Picker, machine: Machine, what: str, said: str) -> str:
+    who, site = picker.call_it(machine), picker.say_site(machine)
+    return picker.one_of(
+        f"Is there any anomaly in the {what} of {who} in {said} at {site}?",
+        f"Have there been any anomalies in the {what} of {who} in {said} at {site}?",
+    )
+
+
 def anomaly_and_order(picker: Picker) -> Question | None:
     """The same, and whether to create a work order about it (621)."""
     return _anomalies(picker, order=True)
@@ -185,12 +226,12 @@ def _anomalies(picker: Picker, *, order: bool) -> Question | None:
     if known is None:
         return None
     machine, day = picker.records.machine(known.equipment_id), known.begin.date()
-    # Enough days before it that a model can learn what is usual.
-    window = Days(day - timedelta(days=10), day + timedelta(days=1))
+    window = Days(day - timedelta(days=14), day + timedelta(days=1))
     sensor = known.sensor
     span = picker.sensors.span(machine.id)
-    readings = picker.sensors.readings(machine.id, sensor, window)
-    if window.start < span.start or window.end > span.end or len(readings) < 8 * DAY:
+    if window.start < span.start or window.end > span.end:
+        return None
+    if picker.sensors.running_readings(machine.id, sensor, window) < _LEARNED:
         return None
     who, what = picker.call_it(machine), picker.say_sensor(sensor)
     said = f"the time from {say_day(window.start)} to {say_day(window.end)}"
@@ -210,10 +251,7 @@ def _anomalies(picker: Picker, *, order: bool) -> Question | None:
     if not order:
         return Question(
             template="anomalies_of_days",
-            text=picker.one_of(
-                f"Is there any anomaly in the {what} of {who} in {said} at {picker.say_site(machine)}?",
-                f"Have there been any anomalies in the {what} of {who} in {said} at {picker.say_site(machine)}?",
-            ),
+            text=_anomaly_text(picker, machine, what, said),
             category="Anomaly Detection Query",
             stage=3,
             plan=[*plan, (TSFM, "Report whether there are any, the sensor and the file with the results.")],
@@ -259,6 +297,7 @@ MIX: Final[Sequence[tuple[Callable[[Picker], Question | Pair | None], int]]] = (
     (forecast_week, 5),
     (energy_twins, 3),
     (tune_week, 2),
-    (anomaly_week, 6),
+    (anomaly_week, 2),
+    (anomaly_twins, 2),
     (anomaly_and_order, 3),
 )

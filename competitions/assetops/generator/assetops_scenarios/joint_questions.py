@@ -213,7 +213,7 @@ def idle_and_alerts(picker: Picker) -> Question | None:
             "alerts": Field(raised, COUNT),
             "running": Field(share, "number from 0 to 1", 0.005),
         },
-        expected=f"{raised} alerts; it drew power for {share:.1%} of the readings.",
+        expected=f"{raised} alerts; power was drawn at {share:.2%} of its {len(readings)} recorded moments.",
         machines=(machine,),
     )
 

@@ -30,7 +30,7 @@ MODELS: Final = {
     "granite_ttm_1024_96": 1024,
     "granite_ttm_1536_96": 1536,
 }
-_ANYWHERE: Final = ("seasonal_naive", "holt_winters", "theta")  # without weights that an installation may lack
+_ANYWHERE: Final = ("Seasonal Naive", "Holt-Winters", "Theta")  # as people call those that need no weights
 _TUNABLE: Final = "holt_winters"
 _DONE: Final = ("forecasting", "fine-tuning of forecasting models", "anomaly detection")
 _NOT_DONE: Final = ("classification", "regression", "clustering", "causal discovery", "survival analysis")
@@ -208,7 +208,7 @@ def forecast_file(picker: Picker) -> Question | None:
         fields={
             "file": Field(None, FILE),
             "column": Field(column, "text, the column"),
-            "steps": Field(DAY, "integer, how many steps the forecast has"),
+            "values": Field(DAY, "integer, how many values the forecast has"),
         },
         expected=f"A file with {DAY} forecast steps of '{column}', which are 24 hours, made from '{path}'.",
         deterministic=False,

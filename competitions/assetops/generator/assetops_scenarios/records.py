@@ -149,7 +149,9 @@ class Records:
             path = self._folder / "telemetry" / f"{equipment}.csv"
             if not path.is_file():
                 return None
-            table = pd.read_csv(path, encoding="utf-8-sig", parse_dates=["timestamp"]).set_index("timestamp")
+            table = (
+                pd.read_csv(path, encoding="utf-8-sig", parse_dates=["timestamp"]).set_index("timestamp").sort_index()
+            )
             self._telemetry[equipment] = table.apply(pd.to_numeric, errors="coerce")
         return self._telemetry[equipment]
 

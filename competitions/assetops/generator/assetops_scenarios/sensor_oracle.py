@@ -9,7 +9,7 @@ import pandas as pd
 
 from assetops_scenarios.records import Days, Machine, Records
 
-STEP: Final = pd.Timedelta(minutes=15)
+_TO_MIDNIGHT: Final = pd.Timedelta(days=1) - pd.Timedelta(seconds=1)
 
 
 class SensorOracle:
@@ -17,6 +17,9 @@ class SensorOracle:
 
     def __init__(self, records: Records) -> None:
         self.records = records
+        self._shares: dict[tuple[str, Days], float] = {}
+        self._empty: dict[tuple[str, str], list[date]] = {}
+        self._still: dict[str, list[Days]] = {}
 
     def recorded(self) -> list[Machine]:
         """The machines of which readings are recorded."""
@@ -40,7 +43,7 @@ class SensorOracle:
     def rows(self, equipment: str, days: Days) -> pd.DataFrame:
         """The rows of the period as recorded, empty cells as NaN."""
         table = self._table(equipment)
-        return table[days.rows(table.index.to_series())]
+        return table.loc[pd.Timestamp(days.start) : pd.Timestamp(days.end) + _TO_MIDNIGHT]
 
     def readings(self, equipment: str, sensor: str, days: Days) -> pd.Series:
         """A sensor's readings of the period, without the empty ones."""
@@ -60,14 +63,28 @@ class SensorOracle:
         return self._named(equipment, "tonnage")
 
     def idle(self, equipment: str, days: Days) -> bool:
-        """Whether the machine drew no power at any reading of the period, of which there must be some."""
+        """Whether the machine drew no power at any reading of the period, of which most must be there."""
         readings = self.readings(equipment, self.power(equipment) or "", days)
-        return bool(len(readings)) and bool((readings == 0).all())
+        whole = 96 * ((days.end - days.start).days + 1)
+        return len(readings) > 0.8 * whole and bool((readings == 0).all())
+
+    def still_weeks(self, equipment: str) -> list[Days]:
+        """The whole weeks in which the machine drew no power."""
+        if equipment not in self._still:
+            self._still[equipment] = [one for one in self.weeks(equipment) if self.idle(equipment, one)]
+        return self._still[equipment]
 
     def running_share(self, equipment: str, days: Days) -> float:
         """The share of readings with power drawn."""
-        readings = self.readings(equipment, self.power(equipment) or "", days)
-        return float((readings > 0).mean()) if len(readings) else 0.0
+        if (equipment, days) not in self._shares:
+            readings = self.readings(equipment, self.power(equipment) or "", days)
+            self._shares[equipment, days] = float((readings > 0).mean()) if len(readings) else 0.0
+        return self._shares[equipment, days]
+
+    def running_readings(self, equipment: str, sensor: str, days: Days) -> int:
+        """How many readings of a sensor were taken while power was drawn."""
+        rows = self.rows(equipment, days)
+        return int((rows[sensor].notna() & (rows[self.power(equipment) or ""] > 0)).sum())
 
     def weeks(self, equipment: str, *, length: int = 7) -> list[Days]:
         """The whole weeks of the record, each from a Monday."""
@@ -81,10 +98,13 @@ class SensorOracle:
 
     def empty_days(self, equipment: str, sensor: str) -> list[date]:
         """Days within the record on which the sensor has no reading at all."""
-        readings = self._table(equipment)[sensor].dropna()
-        span = self.span(equipment)
-        every = pd.date_range(span.start, span.end, freq="D")
-        return [day.date() for day in every.difference(pd.DatetimeIndex(readings.index).normalize())]
+        if (equipment, sensor) not in self._empty:
+            readings = self._table(equipment)[sensor].dropna()
+            span = self.span(equipment)
+            every = pd.date_range(span.start, span.end, freq="D")
+            missing = every.difference(pd.DatetimeIndex(readings.index).normalize())
+            self._empty[equipment, sensor] = [day.date() for day in missing]
+        return self._empty[equipment, sensor]
 
     def _table(self, equipment: str) -> pd.DataFrame:
         table = self.records.telemetry(equipment)

@@ -12,12 +12,15 @@ import tempfile
 from pathlib import Path
 
 import django
+import hypothesis
 import psutil
 import pytest
 
 from gauntlet_runtime import services
 
 ROOT = Path(__file__).resolve().parents[1]
+hypothesis.settings.register_profile("gauntlet", deadline=None)  # a busy machine is no fault of what is tested
+hypothesis.settings.load_profile("gauntlet")
 _WITHOUT_DJANGO = (
     "competitions",
     "gauntlet_agent",

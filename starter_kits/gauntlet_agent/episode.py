@@ -75,6 +75,11 @@ class Episode:
             return float("inf")
         return max(0.0, self._ends - time.monotonic())
 
+    @property
+    def models_url(self) -> str:
+        """Base address of the language models for this episode, as OpenAI's clients take it."""
+        return f"{self._gateway.url}{self._path}/llm/v1"
+
     def tools(self) -> list[Tool]:
         """Return the tools that this scenario offers (asked for once, then remembered).
 

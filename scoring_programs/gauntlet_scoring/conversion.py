@@ -99,7 +99,7 @@ def _converted(
     return truth.model_copy(
         update={
             "type": types[truth.type],
-            "paradigm": None if truth.paradigm is None else paradigms[1],
+            **({} if truth.paradigm is None else {"paradigm": paradigms[1]}),  # what was not said stays unsaid
             "planning_steps": [step.model_copy(update={"agent": agent(step.agent)}) for step in truth.planning_steps],
             "execution_steps": [
                 step.model_copy(update={"agent": agent(step.agent), "action": action(step.action, step.agent)})

@@ -28,6 +28,7 @@ from gauntlet.api_errors import DomainError
 from gauntlet.api_requests import Pages
 from gauntlet.evaluation.comparing import compare_submissions
 from gauntlet.evaluation.errors import LogNotVisible
+from gauntlet.evaluation.scoring_input import access_evaluation_as_organizer, scoring_input
 from gauntlet.evaluation.selectors import (
     Version,
     status_of,
@@ -37,6 +38,7 @@ from gauntlet.evaluation.selectors import (
 )
 from gauntlet.evaluation.services import cancel_submission
 from gauntlet.evaluation.story import SubmissionStory
+from gauntlet.storage.streaming import send
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
 
@@ -126,6 +128,19 @@ class SubmissionCancel(APIView):
         submission = access_submission_as_owner(user, submission_id)
         cancelled = cancel_submission(submission, actor=user)
         return Response({"cancelled": cancelled, **story_json(story_for(user, submission_id))})
+
+
+class EvaluationScoringInput(APIView):
+    """What an evaluation was scored from, for its organizers."""
+
+    def get(self, request: Request, evaluation_id: UUID) -> HttpResponseBase:
+        """A zip with the recorded episodes, reference data, scoring programs and stored scores; 409 before the end.
+
+        `gauntlet-score rescore` reads it.
+        """
+        evaluation = access_evaluation_as_organizer(request.user, evaluation_id)
+        archive, size = scoring_input(evaluation)
+        return send(archive, size=size, name=f"evaluation-{evaluation.pk}.zip")
 
 
 @require_GET
@@ -219,6 +234,11 @@ urlpatterns = [
         "submissions/<uuid:submission_id>/comparison/<uuid:other_id>",
         SubmissionComparison.as_view(),
         name="api-submission-comparison",
+    ),
+    path(
+        "evaluations/<uuid:evaluation_id>/scoring-input",
+        EvaluationScoringInput.as_view(),
+        name="api-evaluation-scoring-input",
     ),
     path("submissions/<uuid:submission_id>/cancel", SubmissionCancel.as_view(), name="api-submission-cancel"),
     path("submissions/<uuid:submission_id>/events", submission_events, name="api-submission-events"),

@@ -26,3 +26,17 @@ class ScoresNotComparable(DomainError):
 
     code: ClassVar = "not_comparable"
     status: ClassVar = 409
+
+
+class EvaluationNotFound(DomainError):
+    """There is no such evaluation, or it is of a competition that the user does not organize."""
+
+    code: ClassVar = "not_found"
+    status: ClassVar = 404
+
+
+class EvaluationNotFinished(DomainError):
+    """What was asked for exists only once the evaluation has its scores."""
+
+    code: ClassVar = "not_finished"
+    status: ClassVar = 409

@@ -21,8 +21,13 @@ def download(artifact: Artifact, *, name: str, content_type: str = "application/
     Django's own FileResponse would be read into the memory as a whole by its ASGI handler, since it iterates
     synchronously.
     """
-    response = StreamingHttpResponse(_chunks(open_artifact(artifact)), content_type=content_type)
-    response["Content-Length"] = str(artifact.size)
+    return send(open_artifact(artifact), size=artifact.size, name=name, content_type=content_type)
+
+
+def send(file: BinaryIO, *, size: int, name: str, content_type: str = "application/zip") -> StreamingHttpResponse:
+    """A response that sends what is left of an open file, ``size`` bytes, to be saved under ``name``; it closes it."""
+    response = StreamingHttpResponse(_chunks(file), content_type=content_type)
+    response["Content-Length"] = str(size)
     response["Content-Disposition"] = content_disposition_header(as_attachment=True, filename=name) or "attachment"
     return response
 

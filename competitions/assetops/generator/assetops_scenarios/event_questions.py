@@ -32,6 +32,11 @@ def summary(picker: Picker) -> Question | None:
     period = picker.rng.choice(
         (lambda: picker.year(monitored=True), lambda: picker.month(monitored=True), picker.first_week)
     )()
+    return summary_of(picker, machine, period)
+
+
+def summary_of(picker: Picker, machine: Machine, period: Period) -> Question:
+    """The events of that machine and time by group."""
     counts = picker.work.by_group(machine.id, period.days)
     who = picker.call_it(machine)
     text = picker.one_of(
@@ -60,6 +65,11 @@ def days_with_events(picker: Picker) -> Question | None:
     machine = picker.monitored()
     period = picker.rng.choice((picker.year, picker.month))(monitored=True)
     groups = picker.rng.choice((["ALERT", "ANOMALY"], ["ALERT", "ANOMALY"], ["ALERT"], list(GROUPS)))
+    return days_of(picker, machine, period, groups)
+
+
+def days_of(picker: Picker, machine: Machine, period: Period, groups: list[str]) -> Question:
+    """The days of that machine and time with events of the groups."""
     said = " and ".join(SAID[group] for group in groups)
     who = picker.call_it(machine)
     text = picker.one_of(

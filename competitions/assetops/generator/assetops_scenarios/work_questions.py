@@ -65,8 +65,12 @@ def count_of(picker: Picker, machine: Machine, period: Period) -> Question:
 
 def by_kind(picker: Picker) -> Question | None:
     """How many preventive, or corrective, work orders were finished in a year."""
-    machine, period = picker.maintained(), picker.year()
     kind = picker.rng.choice(("preventive", "corrective"))
+    return kind_of(picker, picker.maintained(), picker.year(), kind)
+
+
+def kind_of(picker: Picker, machine: Machine, period: Period, kind: str) -> Question:
+    """The number of jobs of that kind."""
     who = picker.call_it(machine)
     text = picker.one_of(
         f"How many {kind} work orders were completed for {who} in {period.said}?",

@@ -70,6 +70,25 @@ def test_an_expectation_that_only_repeats_the_question_is_vague(form):
     assert rules("List the sensors of P1.", form) == ["G19"]
 
 
+@pytest.mark.parametrize(
+    ("question", "form"),
+    [
+        ("How many alerts were logged for CHILLER10 in April 2018?", "10 alerts."),
+        ("How many alerts had Chiller 6 in 2018?", "6 alerts."),
+        ("How many repairs had GENERATOR1 in 2016?", "1 repairs."),
+    ],
+)
+def test_a_count_that_happens_to_be_a_machines_number_is_specific(question, form):
+    assert rules(question, form) == []
+
+
+@pytest.mark.parametrize(
+    "form", ["The alerts of Chiller 6.", "The alerts of 2018.", "The alerts of Chiller 6 in 2018."]
+)
+def test_a_machines_number_and_a_year_say_nothing_new(form):
+    assert rules("Which alerts had Chiller 6 in 2018?", form) == ["G19"]
+
+
 def test_nothing_is_said_where_a_text_is_missing():
     assert rules("", "x") == []
     assert rules("List the sensors.", " ") == []

@@ -15,7 +15,9 @@ from gauntlet_scoring.validation.findings import FindingClass, Level
 from gauntlet_scoring.validation.structure import Draft
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
-_FACT: Final = re.compile(r"\d+(?:[.,]\d+)*")
+_FACT: Final = re.compile(r"(?:(?P<before>[^\W\d_]+)\W*)?(?<!\w)(?P<number>\d+(?:[.,]\d+)*)(?!\w)")
+_IDENTIFIER: Final = re.compile(r"\b(?=\w*[^\W\d])(?=\w*[\d_])\w{3,}\b")  # such as ttm_96_28 or MT010
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PLACE: Final = ("characteristic_form",)
 
 # Words that say nothing about the answer itself: any expectation may have them.
@@ -101,17 +103,27 @@ def says_nothing_new(question: str, form: str) -> bool:
 
 
 def new_facts(question: str, form: str) -> set[str]:
-    """Numbers and quoted texts of an expectation that the question does not have."""
-    asked = set(_FACT.findall(question))
+    """Numbers, identifiers and quoted texts of an expectation that the question does not have.
+
+    A number is that of the question only behind the same word: "6 alerts" is new to a question about Chiller 6. A year
+    is the question's wherever it stands.
+    """
+    asked = _numbers(question)
+    years = {number for _, number in asked if _YEAR.fullmatch(number)}
+    numbers = {number for before, number in _numbers(form) - asked if number not in years}
     quoted = {each for pair in re.findall(r"'([^']{2,})'|\"([^\"]{2,})\"", form) for each in pair if each}
-    return (set(_FACT.findall(form)) - asked) | {each for each in quoted if each.casefold() not in question.casefold()}
+    named = {*quoted, *_IDENTIFIER.findall(form)}
+    return numbers | {each for each in named if each.casefold() not in question.casefold()}
+
+
+def _numbers(text: str) -> set[tuple[str, str]]:
+    """Each number with the word before it."""
+    return {((match["before"] or "").casefold(), match["number"]) for match in _FACT.finditer(text)}
 
 
 def _decides(form: str) -> bool:
     """Whether it answers yes or no, or says that something is not there: that is an answer."""
-    return (
-        re.search(r"\b(?:yes|no|none|not|cannot|unsupported|abstain\w*|declin\w*)\b", form, re.IGNORECASE) is not None
-    )
+    return _DECIDES.search(form) is not None
 
 
 def _stem(word: str) -> str:

@@ -65,4 +65,4 @@ def test_vague_expectations_are_told() -> None:
         *("409", "427", "428", "431", "432"),  # "depends on the LLM"
         *("613", "614", "615", "617", "620"),
     ]
-    assert len(scenarios(read(Strength.LENIENT), "G16")) == 21  # deterministic, and no exact answer anywhere
+    assert len(scenarios(read(Strength.LENIENT), "G16")) == 19  # deterministic, and no exact answer anywhere

@@ -101,6 +101,7 @@ class Measure(Generic[Part]):
     keys: frozenset[str] | None = None  # of the metadata's keys, those that it gives; None: all of them
     of_answered: frozenset[str] = frozenset()  # of them, those that mean nothing for an episode without an answer
     reads_failed: bool = False  # it measures episodes that the agent failed too, instead of the worst value
+    overall: Callable[[Sequence[Mapping[str, float]]], Mapping[str, float]] = lambda _: {}  # of all episodes' scores
     of_failed: Callable[[Case], Mapping[str, Any]] = lambda _: {}  # more detail of an episode that the agent failed
     report: Callable[[Results], Mapping[str, str]] = lambda _: {}  # further files of the output folder: name to text
 
@@ -159,11 +160,12 @@ def score(folders: Folders, metadata: ProgramMetadata, *, measure: Measure[Any])
     if unverified and len(unverified) == len(measured):
         raise ScoringInputError(f"none of {len(measured)} answered episodes could be verified: {unverified[0]}")
     keys = {key: scale for key, scale in metadata.scores.items() if measure.keys is None or key in measure.keys}
-    worst = {key: scale.worst for key, scale in keys.items() if key not in measure.of_answered}
+    whole = {key for key, scale in keys.items() if scale.overall}
+    worst = {key: scale.worst for key, scale in keys.items() if key not in measure.of_answered | whole}
     rows = [_row(each, measured.get(at), worst) for at, each in enumerate(outlines) if each.scored]
     everything = [row.scores for row in rows] + [worst] * (len(outlines) - len(rows))
     found = {key: [each[key] for each in everything if key in each] for key in keys}
-    scores = {key: mean(values) for key, values in found.items() if values}
+    scores = {key: mean(values) for key, values in found.items() if values} | dict(measure.overall(everything))
     folders.output.mkdir(parents=True, exist_ok=True)
     write_scenarios(folders.output, rows)
     made_by |= {"unverified": str(len(unverified))}

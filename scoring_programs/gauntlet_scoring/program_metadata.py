@@ -23,6 +23,7 @@ class ScoreKey(BaseModel):
     low: float = 0.0
     high: float = 1.0
     sorting: Literal["asc", "desc"] = "desc"  # Codabench's words: `desc` puts the highest first
+    overall: bool = False  # of all episodes together, such as a spread: no single one has it
 
     @model_validator(mode="after")
     def _low_is_below_high(self) -> ScoreKey:

@@ -105,7 +105,7 @@ def test_a_layer_that_the_model_lacks_is_refused(evaluation, run_program, scorer
 
 
 def test_equal_texts_score_exactly_one(by_key):
-    assert set(by_key[1]["scores"].values()) == {1.0}
+    assert set(by_key[1]["scores"].values()) == {1.0}  # the plan's length too: it has one step
 
 
 def test_s_is_the_mean_of_f1_and_rouge_l(by_key):
@@ -123,6 +123,12 @@ def test_the_worked_example_of_the_documentation(by_key):
 def test_an_empty_plan_scores_zero(by_key, key):
     scores = by_key[key]["scores"]
     assert (scores["plan_precision"], scores["plan_recall"], scores["plan_f1"], scores["s_combined"]) == (0, 0, 0, 0)
+
+
+def test_the_lengths_of_the_plans(scored):
+    """Steps of the ten: 1, 2, 1, 1, 0, 1, 2, 1 and two that failed."""
+    lengths = {key: value for key, value in scored.scores.items() if key.startswith("plan_length")}
+    assert (lengths["plan_length"], lengths["plan_length_max"], lengths["plan_length_zero"]) == (0.9, 2, 3)
 
 
 def test_the_failed_score_zero_and_the_lost_are_left_out(scored, by_key):

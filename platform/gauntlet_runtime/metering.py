@@ -156,6 +156,9 @@ class ModelSupply(ABC):
     def keep_answer(self, key: str, answer: Path) -> None:
         """Keep the answer to this request; the first one stays."""
 
+    def close(self) -> None:  # noqa: B027 - not every supply has something to let go of
+        """Nothing more will be asked from the thread that calls this."""
+
 
 class NoModels(ModelSupply):
     """The supply of a job without models."""

@@ -80,6 +80,12 @@ class ModelRelay:
         self._thread.join()
 
     def _run(self) -> None:
+        try:
+            self._take_all()
+        finally:
+            self._supply.close()
+
+    def _take_all(self) -> None:
         while (notice := self._inbox.get()) is not None:
             match notice:
                 case ModelReserve(reservation=reservation):

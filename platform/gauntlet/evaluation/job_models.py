@@ -76,6 +76,10 @@ class DatabaseModels(ModelSupply):
         self._must_be_ours()
         services.keep_answer(scope=UUID(self._claim.submission), key=key, answer=answer)
 
+    def close(self) -> None:
+        """Let go of this thread's connection."""
+        connection.close()
+
     def _must_be_ours(self) -> None:
         """Raises LeaseLost where the job is somebody else's by now. A connection that broke is let go of first."""
         if not connection.in_atomic_block:

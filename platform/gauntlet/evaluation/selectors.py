@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase, Takes
 from gauntlet.competitions.visibility import Audience, Part, may_see
+from gauntlet.evaluation.job_models import judge_account
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind, Report, ScenarioDetail, ScenarioScore
 from gauntlet.evaluation.states import EVALUATION, EvaluationState
 from gauntlet.evaluation.story import (
@@ -21,12 +22,14 @@ from gauntlet.evaluation.story import (
     EpisodeStory,
     EvaluationStory,
     FailureStory,
+    JudgeStory,
     ScoreStory,
     Step,
     SubmissionStory,
 )
 from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_positions
 from gauntlet.leaderboards.selectors import compare
+from gauntlet.metering.models import Account
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import SubmissionState
 from gauntlet.submissions.teams import of_person
@@ -187,11 +190,34 @@ def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now
         ended_at=evaluation.ended_at,
         agent_seconds=evaluation.agent_seconds,
         scorer_seconds=evaluation.scorer_seconds,
+        unverified=_unverified(evaluation),
+        judge=judge_story(evaluation) if audience is Audience.ORGANIZER else None,
         record=evaluation.record if audience in (Audience.OWNER, Audience.ORGANIZER) else {},
         reports=list(
             visible_reports(evaluation, phase=phase, audience=audience, now=now).values_list("program", flat=True)
         ),
         episodes=_episodes(evaluation, phase=phase, audience=audience, now=now),
+    )
+
+
+def _unverified(evaluation: Evaluation) -> int:
+    """How many episodes a scoring program could not judge: of several programs' numbers the largest."""
+    told = [str(made_by.get("unverified", "")) for made_by in evaluation.record.get("scoring", {}).values()]
+    return max((int(number) for number in told if number.isascii() and number.isdigit()), default=0)
+
+
+def judge_story(evaluation: Evaluation) -> JudgeStory | None:
+    """What the judge of an evaluation used; None where no language model judges its task."""
+    judge = evaluation.task.judge
+    if judge is None:
+        return None
+    account = Account.objects.filter(pk=judge_account(evaluation.pk)).first()
+    budgets = [judge.get("cost_budget", ""), f"{judge['token_budget']:,} tokens" if "token_budget" in judge else ""]
+    return JudgeStory(
+        model=judge["model"],
+        tokens=account.tokens if account else 0,
+        cost=money(account.cost) if account else "0",
+        budget=" and ".join(filter(None, budgets)),
     )
 
 

@@ -66,6 +66,16 @@ class EpisodeStory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgeStory:
+    """What the judge of an evaluation used, for its organizer; kept answers use nothing."""
+
+    model: str
+    tokens: int
+    cost: str  # a decimal
+    budget: str  # of cost, of tokens, or both, in words
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationStory:
     """One evaluation."""
 
@@ -86,6 +96,8 @@ class EvaluationStory:
     agent_seconds: float
     scorer_seconds: float
     record: dict[str, Any]
+    unverified: int  # episodes that some scoring program could not judge: they are in no mean of it
+    judge: JudgeStory | None  # for organizers
     reports: Sequence[str]  # programs whose own page this reader may open
     episodes: Sequence[EpisodeStory]
 

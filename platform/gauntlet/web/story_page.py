@@ -239,12 +239,33 @@ def _table(evaluation: EvaluationStory, titles: Mapping[str, str], marks: Sequen
     answered = sum(episode.outcome == "answered" for episode in episodes)
     return EvaluationTable(
         task=evaluation.task,
-        summary=f"{answered} of {len(episodes)} episodes ended with an answer.{_all_models_used(episodes)}",
+        summary=f"{answered} of {len(episodes)} episodes ended with an answer.{_all_models_used(episodes)}"
+        f"{_unverified(evaluation)}{_judged(evaluation)}",
         models=any(episode.model_calls for episode in episodes),
         trials=any(episode.trial > 1 for episode in episodes),
         keys=[Named(title=title) for title in shown.values()],
         verdicts=passing is not None,
         episodes=[_episode(episode, shown, passing) for episode in episodes],
+    )
+
+
+def _unverified(evaluation: EvaluationStory) -> str:
+    """That the judge could not speak of some episodes, which is neither a zero nor a pass."""
+    if not evaluation.unverified:
+        return ""
+    if evaluation.unverified == 1:
+        return " One could not be verified: its judge gave no verdict, so it is in no mean."
+    return f" {evaluation.unverified} could not be verified: their judge gave no verdict, so they are in no mean."
+
+
+def _judged(evaluation: EvaluationStory) -> str:
+    """What the judge used, for the organizer."""
+    judge = evaluation.judge
+    if judge is None:
+        return ""
+    return (
+        f" The judge {judge.model} used {judge.tokens:,} tokens at a cost of {judge.cost}, of a budget of "
+        f"{judge.budget}."
     )
 
 

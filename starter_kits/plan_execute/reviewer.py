@@ -1,4 +1,4 @@
-"""Reviews a plan before it is executed: status, reasoning, suggestions, as JSON. The planner is told and tries again."""
+"""Reviews a plan before it is executed: status, reasoning and suggestions as JSON, from which the planner learns."""
 
 from __future__ import annotations
 

@@ -2,18 +2,16 @@
 
 Only the standard library is imported, and nothing of this package: the whole file is also what the WO agent sends to
 `run_wo_code`, where it reads the business objects' tables itself (:func:`load`). Days are text, YYYY-MM-DD; rows have
-the tables' columns; counts of years include those without any.
+the tables' columns.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ TABLES = {
     "events": ("events.csv", "time"),
 }
 BUNDLE_DAYS = 14
-FOLLOW_DAYS = 30
 
 
 def load(
@@ -85,24 +82,6 @@ def by_month(rows: Rows, column: str) -> dict[str, int]:
     return dict(Counter(day(row, column)[:7] for row in rows if day(row, column)).most_common())
 
 
-def by_year(rows: Rows, column: str, first: int, last: int) -> dict[int, int]:
-    """How many rows each year has, from the first to the last."""
-    counts = Counter(int(day(row, column)[:4]) for row in rows if day(row, column))
-    return {year: counts.get(year, 0) for year in range(first, last + 1)}
-
-
-def slope(yearly: dict[int, int]) -> float:
-    """The straight line through yearly counts by least squares, in counts a year."""
-    middle, mean = statistics.fmean(yearly), statistics.fmean(yearly.values())
-    spread = sum((year - middle) ** 2 for year in yearly)
-    return sum((year - middle) * (count - mean) for year, count in yearly.items()) / spread if spread else 0.0
-
-
-def line_at(yearly: dict[int, int], year: int) -> float:
-    """What the straight line through yearly counts says for a year."""
-    return statistics.fmean(yearly.values()) + slope(yearly) * (year - statistics.fmean(yearly))
-
-
 def bundles(orders: Rows, days: int = BUNDLE_DAYS) -> dict[str, Any]:
     """Repairs that could have been done together: from each first one all within some days, two or more of them."""
     times = [moment(row["finished"]) for row in orders if row.get("finished") and kind_of(row) == "corrective"]
@@ -115,65 +94,10 @@ def bundles(orders: Rows, days: int = BUNDLE_DAYS) -> dict[str, Any]:
     return {"bundles": len(found), "largest": max(found, default=0), "sizes": found}
 
 
-def next_code(orders: Rows) -> dict[str, Any]:
-    """After the latest job's code: which code came next most often before, and in what share of the cases."""
-    codes = [str(row["primary_code"]) for row in orders if row.get("primary_code") and row.get("finished")]
-    if not codes:
-        return {}
-    followers = Counter(later for code, later in pairwise(codes) if code == codes[-1])
-    cases = sum(followers.values())
-    ranking = sorted(followers.items(), key=lambda item: (-item[1], item[0]))
-    best = ranking[0] if ranking else (None, 0)
-    shares = {code: round(count / cases, 4) for code, count in ranking}
-    return {
-        "after": codes[-1],
-        "code": best[0],
-        "probability": round(best[1] / cases, 4) if cases else None,
-        "shares": shares,
-    }
-
-
-def lead_times(alerts: Rows, orders: Rows, days: int = FOLLOW_DAYS) -> dict[str, Any]:
-    """From each alert to the first repair finished after it within some days: how many have one, and the median."""
-    repairs = sorted(moment(row["finished"]) for row in orders if row.get("finished") and kind_of(row) == "corrective")
-    waits = []
-    for row in alerts:
-        at = moment(row["start"])
-        later = next((one for one in repairs if 0 < (one - at).total_seconds() <= days * 86400), None)
-        if later is not None:
-            waits.append((later - at).total_seconds() / 86400)
-    return {
-        "followed": len(waits),
-        "median_days": round(statistics.median(waits), 4) if waits else None,
-        "mean_days": round(statistics.fmean(waits), 4) if waits else None,
-    }
-
-
-def months_with_both(alerts: Rows, orders: Rows) -> dict[str, Any]:
-    """The calendar months with an alert and a finished repair."""
-    repairs = {day(row, "finished")[:7] for row in orders if kind_of(row) == "corrective" and day(row, "finished")}
-    months = sorted(repairs & {day(row, "start")[:7] for row in alerts})
-    return {"months": len(months), "which": months}
-
-
-def steepest(rows: Rows, column: str, time: str, first: int, last: int) -> dict[str, Any]:
-    """Which value of a column grows fastest over the years, and its slope."""
-    slopes = {value: slope(by_year([row for row in rows if row.get(column) == value], time, first, last))
-              for value in counted(rows, column)}  # fmt: skip
-    best = max(sorted(slopes), key=lambda value: slopes[value], default=None)
-    return {"name": best, "slope": round(slopes[best], 4) if best is not None else None}
-
-
 def descriptions(events: Rows, groups: list[str], most: int) -> dict[str, int]:
     """The descriptions that stand in the log most often, with their counts, of some groups of events."""
     counts = counted([row for row in events if row.get("group") in groups], "description")
     return dict(list(counts.items())[:most])
-
-
-def yearly_line(rows: Rows, column: str, first: int, last: int, ahead: int) -> dict[str, Any]:
-    """The counts by year, the slope of the straight line through them, and what it says for a year ahead."""
-    yearly = by_year(rows, column, first, last)
-    return {"yearly": yearly, "slope": slope(yearly), "ahead": line_at(yearly, ahead)}
 
 
 def rules_to_act_on(alerts: Rows, orders: Rows, codes_of_rule: dict[str, list[str]], days: int) -> dict[str, Any]:

@@ -34,7 +34,6 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     "events": ("count",),
     "jobs": ("work_orders",),
     "repairs": ("corrective", "work_orders"),
-    "quantities": ("measured", "sensors"),
     "running": ("share_running", "share"),
     "available": ("supported",),
     "task": ("task_supported", "supported"),
@@ -43,7 +42,6 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     "sensor": ("target_columns", "sensors"),
     "steps": ("horizon", "forecast_horizon"),
     "values": ("horizon", "forecast_horizon"),
-    "slope": ("trend",),
     "value": ("latest", "mean"),
 }
 

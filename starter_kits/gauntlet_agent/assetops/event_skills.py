@@ -12,7 +12,7 @@ from gauntlet_agent.assetops.reading import plain
 from gauntlet_agent.assetops.report import Report
 from gauntlet_agent.assetops.roster import WO
 from gauntlet_agent.assetops.skills import RuleAgent, Skill, Unanswerable, Work, names_of, rows_of, said
-from gauntlet_agent.assetops.wo_skills import ORDER_SKILLS
+from gauntlet_agent.assetops.wo_skills import LISTING_SKILLS, ORDER_SKILLS
 from gauntlet_agent.assetops.work_records import Machine, Table, analysed, check_recorded, find_machine, listing, rows
 
 GROUP_WORDS: Final = {"WORK_ORDER": "work_orders", "ALERT": "alerts", "ANOMALY": "anomalies"}
@@ -62,16 +62,6 @@ def first_and_last(work: Work) -> Report:
     return Report.of(
         f"From {days[0]} to {days[-1]}.", {**facts, "first": days[0], "last": days[-1], "events": len(days)}
     )
-
-
-def first_alert(work: Work) -> Report:
-    """On which day the first alert of a period began."""
-    machine, period, facts = scope(work)
-    found = rows(work, "alerts", machine, period)
-    if not found.rows:
-        raise Unanswerable(f"{machine.name} raised no alert {period.words}.")
-    day = analyses.day(found.rows[0], "start")
-    return Report.of(f"The first of {found.total} alerts was on {day}.", {**facts, "day": day, "alerts": found.total})
 
 
 def top_rule(work: Work) -> Report:
@@ -159,42 +149,6 @@ def review(work: Work) -> Report:
     )
 
 
-def lead_times(work: Work) -> Report:
-    """How long after an alert the first repair is finished."""
-    machine = find_machine(work)
-    days = work.reading.number_near(r"days?", analyses.FOLLOW_DAYS)
-    found = analysed(
-        work,
-        machine,
-        analyses.lead_times,
-        Table("alerts", work.reading.period),
-        Table("orders", None, "corrective"),
-        days,
-    )
-    text = f"{found['followed']} alerts were followed by a repair, after {found['median_days']} days in the median."
-    return Report.of(text, {**machine.facts, **found})
-
-
-def months_with_both(work: Work) -> Report:
-    """In how many months there were an alert and a finished repair."""
-    machine, period, facts = scope(work)
-    needed = (Table("alerts", period), Table("orders", period, "corrective"))
-    found = analysed(work, machine, analyses.months_with_both, *needed)
-    return Report.of(f"In {found['months']} months.", {**facts, **found})
-
-
-def steepest_rule(work: Work) -> Report:
-    """Which rule's alerts grow fastest."""
-    machine, period, facts = scope(work)
-    years = (period.start.year, period.end.year)
-    best = analysed(work, machine, analyses.steepest, Table("alerts", period), "rule_id", "start", *years)
-    if best["name"] is None:
-        raise Unanswerable(f"There are no alerts of {machine.name} {period.words}.")
-    return Report.of(
-        f"{best['name']}, by {best['slope']} a year.", {**facts, "rule": best["name"], "slope": best["slope"]}
-    )
-
-
 def top_descriptions(work: Work) -> Report:
     """What stands in the log most often."""
     machine, period, facts = scope(work)
@@ -206,32 +160,6 @@ def top_descriptions(work: Work) -> Report:
         raise Unanswerable(f"Nothing was logged for {machine.name} {period.words}.")
     return Report.of(f"{listing(counts)}.",
                      {**facts, "descriptions": top, "most": counts[top[0]], "count": counts[top[0]]})  # fmt: skip
-
-
-def recommend(work: Work) -> Report:
-    """Recommend a work order where something was found and no repair was done."""
-    machine = find_machine(work)
-    found, repairs = work.known.get("anomalies"), work.known.get("corrective", work.known.get("work_orders"))
-    if not found or repairs:
-        why = "a repair was done" if repairs else "there are no anomalies"
-        return Report.of(f"No work order is needed: {why}.", {**machine.facts, "recommended": False})
-    sensor = str(work.known.get("sensor") or "its readings")
-    code = _code_about(work, sensor)
-    made = work.call("recommend_workorder", equipment_id=machine.id, primary_code=code, reason=f"Anomalies of {sensor}")
-    details = dict(made) if isinstance(made, Mapping) else {}
-    return Report.of(f"Recommended: {code} for {machine.name}.", {**machine.facts, **details, "recommended": True})
-
-
-def _code_about(work: Work, words: str) -> str:
-    """The primary failure code whose description has most to do with some words; of equals the first."""
-    answer = work.call("get_failure_codes")
-    listed = answer.get("primary_codes") if isinstance(answer, Mapping) else None
-    codes = [row for row in listed or rows_of(answer) if isinstance(row, dict) and row.get("primary_code")]
-    wanted = set(re.findall(r"[a-z]{4,}", f"{words} sensor reading".casefold()))
-    best = max(codes, key=lambda row: len(wanted & set(re.findall(r"[a-z]{4,}", str(row).casefold()))), default=None)
-    if best is None:
-        raise Unanswerable("There are no failure codes to recommend a work order with.")
-    return str(best["primary_code"])
 
 
 def rule_codes(work: Work, rule: str | None = None) -> dict[str, list[str]]:
@@ -285,15 +213,10 @@ def _days_of(answer: Any, groups: list[str]) -> list[str] | None:
     return sorted(set(days))
 
 
-EVENT_SKILLS: Final = (
-    Skill("recommend", r"\brecommend a (?:work order|job)\b", recommend),
-    Skill("lead_times", r"\bmedian time\b|\blead times?\b|\brepairs? (?:that )?(?:they|it) precedes?\b|"
-          r"\bfirst repair\b", lead_times),
-    Skill("months_with_both", r"\bcalendar months?\b|\bmonths that have both\b|\bcluster", months_with_both),
+#: Asked for before work orders are thought of, since their words occur in these requests too; and after.
+DECISION_SKILLS: Final = (
     Skill("due_or_early", r"\btoo early\b|\bopen (?:one|a new|a job)\b|\bnew (?:job|work order) is due\b|"
           r"\bwhether a new\b", due_or_early),
-    Skill("steepest_rule", r"\brule\b.*\b(?:steepest|fastest|greatest slope)\b|\bsteepest\b.*\brule\b|"
-          r"\balerts\b.*\bstraight line\b|\bgrows fastest\b", steepest_rule),
     Skill("descriptions", r"\bdescriptions?\b", top_descriptions),
     Skill("codes_of_rule", r"\bcodes?\b.*\brules?\b|\brules?\b.*\bcodes?\b", codes_of_rule,
           unless=r"\bwork orders? completed\b"),
@@ -301,7 +224,8 @@ EVENT_SKILLS: Final = (
           r"\b(?:anomal\w+|indicator|out of bounds)\b.*\bcodes?\b", codes_of_indicator),
     Skill("compare", r"\b(?:which|the) month (?:had|with) more\b|\bcompare\b.*\balerts\b|\bmore alerts in\b|"
           r"\bcompare the two\b", compare_periods),
-    Skill("first_alert", r"\bday of the first\b", first_alert),
+)  # fmt: skip
+LOG_SKILLS: Final = (
     Skill("days", r"\bdaily counts?\b|\bhow many days\b|\bdays with\b|\bnumber of days\b", days_with_events),
     Skill("first_and_last", r"\bfirst and (?:the )?last\b|\bbetween which two days\b", first_and_last),
     Skill("review", r"\balerts\b.*\banomalies\b.*\bindicators?\b|\breview how\b", review),
@@ -314,6 +238,4 @@ EVENT_SKILLS: Final = (
 
 def wo_agent() -> RuleAgent:
     """The WO agent by rules."""
-    ahead = [skill for skill in ORDER_SKILLS if skill.name != "orders"]
-    last = [skill for skill in ORDER_SKILLS if skill.name == "orders"]
-    return RuleAgent(WO, (*EVENT_SKILLS[:11], *ahead, *EVENT_SKILLS[11:], *last))
+    return RuleAgent(WO, (*DECISION_SKILLS, *ORDER_SKILLS, *LOG_SKILLS, *LISTING_SKILLS))

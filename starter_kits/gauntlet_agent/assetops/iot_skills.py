@@ -94,7 +94,7 @@ def get_history(work: Work) -> Report:
 def compute(work: Work) -> Report:
     """A statistic of a sensor's readings: mean, largest, smallest, latest, count, share of zeros, the longest gap.
 
-    Of readings that several earlier steps downloaded each mean is computed, and the highest and the order are told.
+    Of readings that several earlier steps downloaded each mean is computed, and the highest is told.
     """
     steps = [step for step in work.known.get("steps", []) if isinstance(step, dict) and step.get("file_path")]
     if len(steps) > 1:
@@ -121,14 +121,13 @@ def _values(work: Work, found: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def _compared(work: Work, steps: list[dict[str, Any]]) -> Report:
     means: list[tuple[dict[str, Any], float]] = []
-    for step in sorted(steps, key=lambda one: str(one.get("start"))):
+    for step in steps:
         sensor, values = _values(work, step)
         if values.get("mean") is None:
             raise Unanswerable(f"There is not one reading of {sensor} of {step.get('assetnum')} in one of the times.")
         means.append((step, values["mean"]))
     best, mean = max(means, key=lambda one: one[1])
     facts = {"asset": best.get("assetnum"), "mean": mean, "means": [one for _, one in means]}
-    facts |= {"before": means[0][1], "after": means[-1][1]}
     told = said(f"{one.get('assetnum')} {value}" for one, value in means)
     return Report.of(f"Means: {told}.", facts)
 

@@ -23,18 +23,18 @@ from gauntlet_agent.models import Models, Said, ToolCall, fit, function_tool
 ASK_TOOL: Final = "ask_parent"
 _OBSERVATION: Final = 3000  # characters of a tool's result that the model is shown
 _CODE: Final = re.compile(r"```(?:python|py)\s*\n(.*?)```", re.DOTALL)
-_ANSWER: Final = """When you know the answer, reply without calling a tool, with one JSON object: `text` is a sentence for
-people, and beside it stands every value that you found under a name of its own (files under `file_path`). If the data
-cannot answer the request, reply {"text": "why not", "unanswerable": true}. Never invent a value."""
-_TABLES: Final = """You answer with Python programs, which you run with `run_wo_code`. pandas is installed, and the business
-objects are CSV files in /app/data:
+_ANSWER: Final = """When you know the answer, reply without calling a tool, with one JSON object: `text` is a sentence
+for people, and beside it stands every value that you found under a name of its own (files under `file_path`). If the
+data cannot answer the request, reply {"text": "why not", "unanswerable": true}. Never invent a value."""
+_TABLES: Final = """You answer with Python programs, which you run with `run_wo_code`. pandas is installed, and the
+business objects are CSV files in /app/data:
 - work_orders.csv: wo_id, equipment_id, equipment_name, description, primary_code, primary_code_description,
   secondary_code, component, preventive (TRUE or FALSE), priority, reported, started, finished
 - events.csv: event_id, equipment_id, equipment_name, time, group (WORK_ORDER, ALERT, ANOMALY), type, description
 - alerts.csv: alert_id, equipment_id, rule_id, start, end
 - anomalies.csv: anomaly_id, equipment_id, time, kpi, value, lower, upper
-- equipment.csv, alert_rules.csv, alert_rule_mapping.csv (rule_id, primary_code), anomaly_mapping.csv (kpi, primary_code),
-  failure_codes.csv, primary_failure_codes.csv
+- equipment.csv, alert_rules.csv, alert_rule_mapping.csv (rule_id, primary_code), anomaly_mapping.csv (kpi,
+  primary_code), failure_codes.csv, primary_failure_codes.csv
 Some rows name their equipment by its name only. Print what you need to see, and keep it short."""
 
 

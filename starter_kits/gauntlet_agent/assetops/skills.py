@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from functools import cached_property
 from typing import Any, Final
 
@@ -114,7 +114,7 @@ class Work:
         Raises:
             Unanswerable: nobody says which.
         """
-        period = _meant(self.dated, self.known) or _known_period(self.known)
+        period = _meant(self.dated) or _known_period(self.known)
         period = period or self._asked("Which period is it about?").period
         if period is None:
             raise Unanswerable("The request does not say for which time.", "Say from when to when.")
@@ -169,24 +169,9 @@ class RuleAgent:
             return Report(error.message, Review("failed", "A limit of the episode is reached."), "Why not.")
 
 
-def _meant(reading: Reading, known: Mapping[str, Any]) -> Period | None:
-    """The period in a request's words; "that day" and its neighbours are counted from what an earlier step found."""
-    named = reading.period
-    if named is None:
-        return _day_near(reading, known) or (ALWAYS if reading.has(r"\ball\b|\bwhole record\b|\bever\b") else None)
-    if reading.has(r"\bbefore (?:the )?\d"):
-        return Period(ALWAYS.start, named.start - timedelta(days=1))
-    return named
-
-
-def _day_near(reading: Reading, known: Mapping[str, Any]) -> Period | None:
-    moves = {r"\bthe day before\b": -1, r"\bthe day after\b": 1, r"\bthat day\b": 0}
-    move = next((days for words, days in moves.items() if reading.has(words)), None)
-    try:
-        day = date.fromisoformat(str(known["day"])[:10])
-    except (KeyError, ValueError):
-        return None
-    return None if move is None else Period(day + timedelta(days=move), day + timedelta(days=move))
+def _meant(reading: Reading) -> Period | None:
+    """The period in a request's words; where it says "all", the whole record."""
+    return reading.period or (ALWAYS if reading.has(r"\ball\b|\bwhole record\b|\bever\b") else None)
 
 
 def _known_period(known: Mapping[str, Any]) -> Period | None:

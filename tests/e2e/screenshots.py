@@ -67,7 +67,11 @@ ORGANIZER = {
     "organizer-filtered": f"{PLANT}/organizer/?state=failed",
     "organizer-participants": "/competitions/fault-trees/organizer/participants/",
     "organizer-import": "/import/",
+    "organizer-reviews": f"{PLANT}/organizer/reviews/",
+    "organizer-reviews-none": "/competitions/shift-handover/organizer/reviews/",
+    "validate": "/validate/",
 }
+EXPERT = {"reviews": "/reviews/", "home-invited": "/"}
 
 
 def log_in(page: Page, base: str, name: str) -> None:
@@ -93,17 +97,34 @@ def submissions(page: Page, base: str) -> dict[str, str]:
     return found
 
 
+def studies(page: Page, base: str) -> dict[str, str]:
+    """The organizer's page of each study, by name."""
+    page.goto(f"{base}{PLANT}/organizer/reviews/")
+    links = {link.inner_text(): link.get_attribute("href") or "" for link in page.locator("main th a").all()}
+    return {f"study-{name.replace(', ', '-').replace(' ', '-').lower()}": path for name, path in links.items()}
+
+
+def reviews(page: Page, base: str) -> dict[str, str]:
+    """An expert's pages: each study's own, and its eighth item."""
+    page.goto(f"{base}/reviews/")
+    places = [link.get_attribute("href") or "" for link in page.locator("main th a").all()]
+    found = {f"review-{number}": place for number, place in enumerate(places)}
+    return {**found, **{f"{name}-item": f"{place}8/" for name, place in found.items()}}
+
+
 def main(base: str, wanted: list[str]) -> None:
     """Take the pictures whose names contain one of the words; all without words."""
     OUT.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as play, tempfile.TemporaryDirectory() as profile:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, f"--disk-cache-dir={profile}"])
-        for who, pages in (("", PUBLIC), ("ada", PARTICIPANT), ("plantops", ORGANIZER)):
+        more = {"ada": submissions, "plantops": studies, "h.lindgren": reviews}
+        roles = (("", PUBLIC), ("ada", PARTICIPANT), ("plantops", ORGANIZER), ("h.lindgren", EXPERT))
+        for who, pages in roles:
             context = browser.new_context()
             page = context.new_page()
             if who:
                 log_in(page, base, who)
-            shown = {**pages, **(submissions(page, base) if who == "ada" else {})}
+            shown = {**pages, **(more[who](page, base) if who else {})}
             for name, path in shown.items():
                 if not wanted or any(word in name for word in wanted):
                     shoot(page, f"{base}{path}", name)

@@ -31,7 +31,13 @@ PAGES = {
         "/accounts/profile/",
         "/accounts/2fa/",
     ],
-    "organizer": [f"{PLANT}/organizer/", "/competitions/fault-trees/organizer/participants/"],
+    "organizer": [
+        f"{PLANT}/organizer/",
+        "/competitions/fault-trees/organizer/participants/",
+        f"{PLANT}/organizer/reviews/",
+        "/validate/",
+    ],
+    "expert": ["/", "/reviews/"],
 }
 
 # Every text's colour against the colour behind it, as the browser computed them: WCAG 2's ratio.
@@ -152,12 +158,17 @@ def test_every_page_fits_a_phone_and_has_contrast_in_both_themes(
 ) -> None:
     paths = list(PAGES[role])
     if role != "visitor":
-        log_in({"participant": world.participant, "organizer": world.organizer}[role])
+        log_in({"participant": world.participant, "organizer": world.organizer, "expert": world.expert}[role])
     if role == "participant":
         paths += [f"/submissions/{submission.pk}/" for submission in world.by_state.values()]
         finished = world.by_state["finished"]
         episode = in_database(lambda: finished.evaluations.get().episodes.filter(trajectory__isnull=False)[0])
         paths.append(f"/episodes/{episode.pk}/")
+    studies = {kind: study.pk for kind, study in world.studies.items()}
+    if role == "organizer":
+        paths += [f"{PLANT}/organizer/reviews/{study}/" for study in studies.values()]
+    if role == "expert":
+        paths += [f"/reviews/{studies[kind]}/{part}" for kind in ("judge", "survey") for part in ("", "1/")]
     faults = []
     for path in paths:
         for scheme in ("light", "dark"):

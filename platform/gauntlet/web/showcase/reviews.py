@@ -36,7 +36,7 @@ def _judge_study(phase: Phase, *, organizer: User, experts: Sequence[User], rng:
         item.save()
     reviewers = services.invite(study, names=[one.username for one in experts], actor=organizer)
     right = [
-        {key: value != (rng.random() < 0.2) for key, value in (_AS_USUAL | item.verdicts).items()}
+        {key: value != (rng.random() < 0.1) for key, value in (_AS_USUAL | item.verdicts).items()}
         for item in study.items.all()
     ]
     for reviewer, done in zip(reviewers, (12, 7, 3), strict=True):
@@ -62,11 +62,11 @@ def _survey(phase: Phase, *, organizer: User, people: Sequence[User], rng: rando
     study = services.draw_realism_study(phase, size=10, seed=_SEED, actor=organizer)
     reviewers = services.invite(study, names=[one.username for one in people], actor=organizer)
     items = list(study.items.all())
-    liked = [rng.choice((-0.5, 0.0, 0.0, 0.5)) for _ in items]
+    liked = [rng.choice((-0.7, 0.0, 0.0, 0.7)) for _ in items]
     for place, reviewer in enumerate(reviewers[:-1]):
         role, years, familiarity = texts.BACKGROUNDS[place % len(texts.BACKGROUNDS)]
         services.save_background(reviewer, role=role, years=years, familiarity=familiarity)
-        lean = (0.6, -0.4, 0.1, -0.7)[place % 4]
+        lean = (0.4, -0.2, 0.1, -0.4)[place % 4]
         Rating.objects.bulk_create(
             Rating(
                 reviewer=reviewer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 from gauntlet_scoring.checks import Evidence
+from gauntlet_scoring.episode_files import EpisodeRow
+from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.ground_truth import GroundTruth
 from gauntlet_scoring.program import Case
-from gauntlet_scoring.reading import RecordedCall, read_episodes, read_ground_truth
-from gauntlet_scoring.trajectory import ToolCallEvent, ToolResultEvent
+from gauntlet_scoring.reading import RecordedCall, RecordedEpisode, read_episodes, read_ground_truth
+from gauntlet_scoring.trajectory import AnswerEvent, Outcome, ToolCallEvent, ToolResultEvent
 
 FLAGS = dict.fromkeys(("name", "action", "arguments", "outputs"), True)
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -107,3 +110,44 @@ def recorded_case(truth: Callable[..., dict[str, Any]], json_file: Callable[...,
         return Case(episode=episode, reference=reference)
 
     return make
+
+
+def _recorded(
+    *calls: tuple[str, dict[str, Any], Any],
+    data: Any = None,
+    text: str = "done",
+    answered: bool = True,
+    overlap: Sequence[int] = (),
+) -> RecordedEpisode:
+    """Calls are (tool, arguments, result); an error's result is an exception, `...` stands for one that never came.
+
+    The results of the calls in `overlap` came after the next ones had begun.
+    """
+    made, seq = [], 1
+    for number, (tool, arguments, result) in enumerate(calls):
+        common = {"at": AT, "episode": "e", "turn": 0, "call": f"c{number}", "tool": tool}
+        ended = None
+        if result is not ...:
+            failed = isinstance(result, Exception)
+            later = 50 if number in overlap else 1
+            ended = ToolResultEvent(
+                seq=seq + later, is_error=failed, seconds=0.5, structured=None if failed else result, **common
+            )
+        made.append(RecordedCall(call=ToolCallEvent(seq=seq, arguments=arguments, **common), result=ended))
+        seq += 2
+    outcome, failure = (Outcome.ANSWERED, None) if answered else (Outcome.FAILED, FailureCode.TIME_LIMIT)
+    row = EpisodeRow(episode="e", scenario="1", trial=1, outcome=outcome, failure=failure)
+    answer = AnswerEvent(seq=99, at=AT, episode="e", turn=0, text=text, data=data) if answered else None
+    return RecordedEpisode(row=row, failure=failure, calls=tuple(made), answer=answer)
+
+
+@pytest.fixture
+def recorded() -> Callable[..., RecordedEpisode]:
+    """`recorded((tool, arguments, result), ..., data=..., answered=...)`."""
+    return _recorded
+
+
+@pytest.fixture
+def ground_truth(truth: Callable[..., dict[str, Any]]) -> Callable[..., GroundTruth]:
+    """The scenario of `truth`, read."""
+    return lambda **fields: GroundTruth.model_validate(truth(**fields))

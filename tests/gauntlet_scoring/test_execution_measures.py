@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
-from gauntlet_scoring.episode_files import EpisodeRow
 from gauntlet_scoring.execution.actions import match, recorded_actions, reference_of
 from gauntlet_scoring.execution.answer_format import format_compliance
 from gauntlet_scoring.execution.measures import (
@@ -21,8 +19,6 @@ from gauntlet_scoring.execution.measures import (
     node_overlap,
 )
 from gauntlet_scoring.ground_truth import GroundTruth
-from gauntlet_scoring.reading import RecordedCall, RecordedEpisode
-from gauntlet_scoring.trajectory import AnswerEvent, Outcome, ToolCallEvent, ToolResultEvent
 
 pytestmark = pytest.mark.oracle
 
@@ -43,25 +39,6 @@ def truth(steps, links, text="How many?", **fields):
     plan = [{"agent": "A", "instruction": "do it"}]
     row = {"id": 1, "text": text, "planning_steps": plan, "execution_steps": steps, "execution_links": links}
     return GroundTruth.model_validate(row | rest | fields)
-
-
-def episode(*calls, data: Any = None, text="done", answered=True, overlap=()):
-    """Calls are (tool, arguments, result); a result that is an error is an Exception, one that never came is ...."""
-    recorded, seq = [], 1
-    for number, (tool, arguments, result) in enumerate(calls):
-        common = {"at": AT, "episode": "e", "turn": 0, "call": f"c{number}", "tool": tool}
-        ended = None
-        if result is not ...:
-            failed = isinstance(result, Exception)
-            later = 50 if number in overlap else 1  # its result came after the next calls had begun
-            ended = ToolResultEvent(
-                seq=seq + later, is_error=failed, seconds=0.5, structured=None if failed else result, **common
-            )
-        recorded.append(RecordedCall(call=ToolCallEvent(seq=seq, arguments=arguments, **common), result=ended))
-        seq += 2
-    row = EpisodeRow(episode="e", scenario="1", trial=1, outcome=Outcome.ANSWERED if answered else Outcome.FAILED)
-    answer = AnswerEvent(seq=99, at=AT, episode="e", turn=0, text=text, data=data) if answered else None
-    return RecordedEpisode(row=row, failure=None if answered else "time_limit", calls=tuple(recorded), answer=answer)
 
 
 SITE = truth(
@@ -94,24 +71,24 @@ def scores(reference, recorded):
     return execution_scores(compare_execution(reference, recorded), agents=AGENTS)
 
 
-def test_the_reference_itself_is_best_everywhere():
-    found = scores(SITE, episode(*RIGHT))
+def test_the_reference_itself_is_best_everywhere(recorded):
+    found = scores(SITE, recorded(*RIGHT))
     assert found.pop("order_violations") == 0.0
     assert set(found.values()) == {1.0}
 
 
-def test_nothing_done_is_worst():
-    found = scores(SITE, episode(answered=False))
+def test_nothing_done_is_worst(recorded):
+    found = scores(SITE, recorded(answered=False))
     assert found.pop("order_violations") == 0.0  # it violated no order either; the others say what it is worth
     assert set(found.values()) == {0.0}
 
 
-def test_one_step_missing_by_hand():
+def test_one_step_missing_by_hand(recorded):
     """Without jsonreader: 4 of 5 nodes, 1 deletion of 5; of 4 links s1-s2 holds and s2-s3, s3-s4 do not, s4-s5 does.
 
     Recorded edges: sites-history and history-forecast by data, forecast-Finish: all three along the reference.
     """
-    found = scores(SITE, episode(RIGHT[0], RIGHT[1], RIGHT[3]))
+    found = scores(SITE, recorded(RIGHT[0], RIGHT[1], RIGHT[3]))
     assert found["action_sequence"] == pytest.approx(1 - 1 / 5)
     assert found["node_f1"] == pytest.approx(2 * 1 * 0.8 / 1.8)
     assert found["edge_f1"] == pytest.approx(2 * 1 * 0.5 / 1.5)
@@ -120,9 +97,9 @@ def test_one_step_missing_by_hand():
     assert found["step_count_ratio"] == 0.75
 
 
-def test_a_distractor_counts_against():
+def test_a_distractor_counts_against(recorded):
     """Five calls and Finish, five of six are steps; the distractor's two edges (before and after it) are wrong."""
-    found = scores(SITE, episode(RIGHT[0], ("echo_agent", {"request": "hello"}, "hello"), *RIGHT[1:]))
+    found = scores(SITE, recorded(RIGHT[0], ("echo_agent", {"request": "hello"}, "hello"), *RIGHT[1:]))
     assert found["action_sequence"] == pytest.approx(1 - 1 / 6)
     assert found["node_f1"] == pytest.approx(2 * (5 / 6) / (5 / 6 + 1))
     # sites-echo and echo-Finish are wrong; sites-history, history-jsonreader, history-forecast, jsonreader-Finish,
@@ -134,9 +111,9 @@ def test_a_distractor_counts_against():
     assert found["step_count_ratio"] == pytest.approx(4 / 5)
 
 
-def test_wrong_order_by_hand():
+def test_wrong_order_by_hand(recorded):
     """history before sites: one of four links runs backwards, and so does the edge that the order of calls gives."""
-    found = compare_execution(SITE, episode(RIGHT[1], RIGHT[0], RIGHT[2], RIGHT[3]))
+    found = compare_execution(SITE, recorded(RIGHT[1], RIGHT[0], RIGHT[2], RIGHT[3]))
     values = execution_scores(found, agents=AGENTS)
     assert values["order_violations"] == 0.25
     assert values["node_f1"] == 1.0
@@ -148,18 +125,18 @@ def test_wrong_order_by_hand():
     assert values["argument_accuracy"] == pytest.approx(4 / 5)  # the site cannot come from a later call
 
 
-def test_six_of_eight_steps_are_three_quarters():
+def test_six_of_eight_steps_are_three_quarters(recorded):
     """G25's own example."""
     names = [f"s{number}" for number in range(8)]
     reference = truth([step(name, f"tool_{name}") for name in names], chain(*names))
-    done = episode(*((f"tool_{name}", {}, "ok") for name in names[:6]))
+    done = recorded(*((f"tool_{name}", {}, "ok") for name in names[:6]))
     assert completeness(compare_execution(reference, done)) == 0.75
 
 
-def test_arguments_by_hand():
+def test_arguments_by_hand(recorded):
     """asset right, horizon wrong, dataset not from any call: site, asset and file_name right, 3 of 5."""
     calls = [*RIGHT[:3], ("forecast", {"dataset": "/tmp/other.json", "horizon": 12}, "ok")]
-    found = compare_execution(SITE, episode(*calls))
+    found = compare_execution(SITE, recorded(*calls))
     assert argument_accuracy(found) == pytest.approx(3 / 5)
     wrong = [each.reason for each in found.arguments if not each.right]
     assert wrong == [
@@ -168,96 +145,96 @@ def test_arguments_by_hand():
     ]
     assert found.overlap.recall == 1.0  # no link leads from history to forecast: their order is enough
     linked = truth([row.model_dump() for row in SITE.execution_steps], [*chain("s2", "s4"), *chain("s1", "s2")])
-    assert compare_execution(linked, episode(*calls)).overlap.recall == 0.5  # here it carries the file
+    assert compare_execution(linked, recorded(*calls)).overlap.recall == 0.5  # here it carries the file
 
 
-def test_what_is_not_deterministic_is_not_judged():
+def test_what_is_not_deterministic_is_not_judged(recorded):
     free = {"name": True, "action": False, "arguments": False, "outputs": False}
     reference = truth(
         [step("s1", "ask_model", deterministic=free, prompt="one way to say it"), step("f", "Finish")], []
     )
-    found = scores(reference, episode(("ask_other_model", {"prompt": "another"}, "ok")))
+    found = scores(reference, recorded(("ask_other_model", {"prompt": "another"}, "ok")))
     assert (found["action_sequence"], found["node_f1"], found["argument_accuracy"], found["tool_accuracy"]) == (1,) * 4
     only_arguments = truth([step("s1", "ask", deterministic={"arguments": False}, prompt="x")], [])
-    found = scores(only_arguments, episode(("other", {"prompt": "x"}, "ok")))
+    found = scores(only_arguments, recorded(("other", {"prompt": "x"}, "ok")))
     assert (found["completeness"], found["argument_accuracy"]) == (0.0, 1.0)
 
 
-def test_a_free_step_is_no_free_answer():
+def test_a_free_step_is_no_free_answer(recorded):
     free = {"action": False}
     reference = truth([step("s1", "ask", deterministic=free), step("f", "Finish")], chain("s1", "f"))
-    assert scores(reference, episode())["completeness"] == 0.5
+    assert scores(reference, recorded())["completeness"] == 0.5
     assert edit_similarity(["a", "b"], ["a"]) == 0.5
 
 
-def test_parallel_branches_may_come_in_either_order():
+def test_parallel_branches_may_come_in_either_order(recorded):
     """Scenario 421's shape: two roots that meet. Each order is right, and so is doing both at once."""
     reference = truth(
         [step("a", "left"), step("b", "right"), step("c", "join"), step("d", "Finish")],
         [*chain("a", "c", "d"), *chain("b", "c")],
     )
     for calls in (("left", "right", "join"), ("right", "left", "join")):
-        found = scores(reference, episode(*((tool, {}, "ok") for tool in calls)))
+        found = scores(reference, recorded(*((tool, {}, "ok") for tool in calls)))
         assert (found["node_f1"], found["edge_f1"], found["order_violations"]) == (1.0, 1.0, 0.0)
-    found = scores(reference, episode(*((tool, {}, "ok") for tool in ("left", "right", "join")), overlap=(0,)))
+    found = scores(reference, recorded(*((tool, {}, "ok") for tool in ("left", "right", "join")), overlap=(0,)))
     assert found["edge_f1"] == 1.0
 
 
-def test_specials_of_the_reference_are_left_out_and_links_go_through_them():
+def test_specials_of_the_reference_are_left_out_and_links_go_through_them(recorded):
     reference = truth(
         [step("a", "sites"), step("q", "Self-Ask"), step("b", "assets"), step("f", "Finish")], chain("a", "q", "b", "f")
     )
     assert reference_of(reference).links == {(0, 1), (1, 2)}
-    assert scores(reference, episode(("sites", {}, "x"), ("assets", {}, "y")))["edge_f1"] == 1.0
+    assert scores(reference, recorded(("sites", {}, "x"), ("assets", {}, "y")))["edge_f1"] == 1.0
 
 
-def test_a_failed_call_is_not_done_and_one_the_reference_makes_too_is():
+def test_a_failed_call_is_not_done_and_one_the_reference_makes_too_is(recorded):
     """Refused just as the reference's own call: "there is no such asset" is what was to be found out."""
     reference = truth([step("a", "history", asset="Chiller 99"), step("f", "Finish")], chain("a", "f"))
-    as_expected = scores(reference, episode(("history", {"asset": "chiller 99"}, ValueError())))
+    as_expected = scores(reference, recorded(("history", {"asset": "chiller 99"}, ValueError())))
     assert (as_expected["completeness"], as_expected["tool_accuracy"]) == (1.0, 1.0)
-    other = scores(reference, episode(("history", {"asset": "Chiller 9"}, ValueError())))
+    other = scores(reference, recorded(("history", {"asset": "Chiller 9"}, ValueError())))
     assert (other["completeness"], other["tool_accuracy"]) == (0.5, 0.0)
-    retried = episode(("history", {"asset": "Chiller 99"}, ...), ("history", {"asset": "Chiller 99"}, "ok"))
+    retried = recorded(("history", {"asset": "Chiller 99"}, ...), ("history", {"asset": "Chiller 99"}, "ok"))
     found = scores(reference, retried)
     assert (found["completeness"], found["tool_accuracy"], found["step_count_ratio"]) == (1.0, 0.5, 0.5)
     assert found["action_sequence"] == 1.0  # the one without a result is no action
 
 
-def test_steps_with_one_tool_are_told_apart_by_their_arguments():
+def test_steps_with_one_tool_are_told_apart_by_their_arguments(recorded):
     reference = truth([step("a", "count", year=2016), step("b", "count", year=2017)], chain("a", "b"))
-    recorded = episode(("count", {"year": 2017}, 3), ("count", {"year": 2016}, 4))
-    matched = match(reference_of(reference), recorded_actions(recorded, reference_of(reference)))
+    done = recorded(("count", {"year": 2017}, 3), ("count", {"year": 2016}, 4))
+    matched = match(reference_of(reference), recorded_actions(done, reference_of(reference)))
     assert matched == {0: 1, 1: 0}
-    assert scores(reference, recorded)["order_violations"] == 1.0
-    assert scores(reference, recorded)["argument_accuracy"] == 1.0
+    assert scores(reference, done)["order_violations"] == 1.0
+    assert scores(reference, done)["argument_accuracy"] == 1.0
 
 
-def test_repeating_a_call_lowers_precision():
+def test_repeating_a_call_lowers_precision(recorded):
     reference = truth([step("a", "count", year=2016)], [])
-    found = compare_execution(reference, episode(*[("count", {"year": 2016}, 3)] * 4))
+    found = compare_execution(reference, recorded(*[("count", {"year": 2016}, 3)] * 4))
     assert node_overlap(found).precision == 0.25
     assert node_overlap(found).recall == 1.0
     assert action_sequence(found) == 0.25
 
 
-def test_a_tool_of_a_server_is_the_tool():
+def test_a_tool_of_a_server_is_the_tool(recorded):
     reference = truth([step("a", "wo/count", agent="wo", year=2016)], [])
-    assert scores(reference, episode(("count", {"year": 2016}, 3)))["node_f1"] == 1.0
+    assert scores(reference, recorded(("count", {"year": 2016}, 3)))["node_f1"] == 1.0
 
 
-def test_without_a_reference_call_none_is_right():
+def test_without_a_reference_call_none_is_right(recorded):
     reference = truth([step("q", "Self-Ask")], [])
-    assert set(scores(reference, episode()).values()) == {1.0, 0.0}  # the 0 is the violations
-    found = scores(reference, episode(("count", {}, 3)))
+    assert set(scores(reference, recorded()).values()) == {1.0, 0.0}  # the 0 is the violations
+    found = scores(reference, recorded(("count", {}, 3)))
     assert (found["action_sequence"], found["node_f1"], found["tool_accuracy"]) == (0.0, 0.0, 0.0)
 
 
-def test_agents_by_hand():
+def test_agents_by_hand(recorded):
     """jsonreader belongs to both: it counts for the agent whom this scenario names it with."""
-    assert scores(SITE, episode(RIGHT[3]))["agent_selection"] == 0.5  # B of A and B
-    assert scores(SITE, episode(RIGHT[3], RIGHT[2]))["agent_selection"] == 1.0
-    assert scores(SITE, episode(*RIGHT, ("work_orders", {}, "x")))["agent_selection"] == pytest.approx(2 / 3)
+    assert scores(SITE, recorded(RIGHT[3]))["agent_selection"] == 0.5  # B of A and B
+    assert scores(SITE, recorded(RIGHT[3], RIGHT[2]))["agent_selection"] == 1.0
+    assert scores(SITE, recorded(*RIGHT, ("work_orders", {}, "x")))["agent_selection"] == pytest.approx(2 / 3)
 
 
 def levenshtein(a, b):
@@ -304,14 +281,14 @@ FORM = {
         ([33], 0.0),
     ],
 )
-def test_format_by_hand(data, expected):
+def test_format_by_hand(recorded, data, expected):
     reference = truth([step("f", "Finish")], [], **FORM)
-    assert format_compliance(reference, episode(data=data)) == pytest.approx(expected)
+    assert format_compliance(reference, recorded(data=data)) == pytest.approx(expected)
 
 
-def test_format_without_checks_is_that_of_final_out():
+def test_format_without_checks_is_that_of_final_out(recorded):
     reference = truth([step("f", "Finish")], [], final_out={"count": 3, "codes": ["M005"], "ok": True})
-    assert format_compliance(reference, episode(data={"count": 2.5, "codes": [], "ok": 1})) == pytest.approx(2 / 3)
+    assert format_compliance(reference, recorded(data={"count": 2.5, "codes": [], "ok": 1})) == pytest.approx(2 / 3)
     free = truth([step("f", "Finish")], [])
-    assert format_compliance(free, episode(text="33")) == 1.0
-    assert format_compliance(free, episode(text="  ")) == 0.0
+    assert format_compliance(free, recorded(text="33")) == 1.0
+    assert format_compliance(free, recorded(text="  ")) == 0.0

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from gauntlet_scoring.errors import ScoringInputError
@@ -55,6 +55,7 @@ class JudgeSettings:
     runs: int = 5
     temperature: float = 0.3
     concurrency: int = 4
+    key: str = field(default="", repr=False)  # of a provider of one's own; a platform's door wants none
 
     @classmethod
     def read(cls, settings: Mapping[str, str], environment: Mapping[str, str]) -> JudgeSettings:
@@ -156,13 +157,13 @@ class JudgeDoor:
         }
         if self._json_mode:
             body["response_format"] = {"type": "json_object"}
+        headers = {"Content-Type": "application/json", PLACE_HEADER: _ascii(place)}
+        if self._settings.key:
+            headers["Authorization"] = f"Bearer {self._settings.key}"
         return urllib.request.Request(  # noqa: S310 - the platform's own address
             f"{self._settings.url}/chat/completions",
             data=json.dumps(body).encode("utf-8", "surrogatepass"),
-            headers={
-                "Content-Type": "application/json",
-                PLACE_HEADER: place.encode("ascii", "backslashreplace").decode(),
-            },
+            headers=headers,
         )
 
     def _refused(self, error: urllib.error.HTTPError) -> None:
@@ -181,6 +182,11 @@ class JudgeDoor:
             self._json_mode = False  # not every provider has it; the answer's form is checked anyhow
         else:
             raise JudgeUnavailable(message or f"the judge's door answered with status {error.code}")
+
+
+def _ascii(text: str) -> str:
+    """A text as a header may hold it."""
+    return text.encode("ascii", "backslashreplace").decode()
 
 
 def _reason(error: urllib.error.HTTPError) -> tuple[str, str]:

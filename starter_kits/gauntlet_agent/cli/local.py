@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gauntlet_agent.bundle import bundle_files
 from gauntlet_agent.cli.failure import CommandFailed
+from gauntlet_agent.cli.home_judge import tell_judge
 from gauntlet_agent.cli.kits import competition_folder
 from gauntlet_agent.cli.output import add_row, clean, console, shortened, table
 from gauntlet_agent.loop import GAVE_UP
@@ -22,6 +23,7 @@ from gauntlet_agent.loop import GAVE_UP
 if TYPE_CHECKING:
     from gauntlet_runtime.jobs import EpisodeResult
     from gauntlet_scoring.ground_truth import GroundTruth
+    from gauntlet_scoring.reading import RecordedEpisode
     from gauntlet_scoring.trajectory import AnswerEvent, Event
 
 _INSTALL = "pip install 'gauntlet-agent[test]'"
@@ -68,6 +70,7 @@ def run_and_show(agent: Path, kit: Path, *, limit: int | None, sandbox: str | No
     truths = truths_of(folder)
     rows = [row_of(episode, events, truths) for episode, events in result.episodes]
     show(rows)
+    tell_judge(folder, _answered(result.episodes, truths))
     failed = [row for row in rows if row.outcome != "answered"]
     if result.log and (show_log or failed or not all(row.answer for row in rows)):
         console(stderr=True).print(f"What the agent printed:\n{clean(result.log).rstrip()}")
@@ -156,7 +159,7 @@ def row_of(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, Gr
     opening = next((event for event in events if isinstance(event, ScenarioEvent)), None)
     answer = next((event for event in events if isinstance(event, AnswerEvent)), None)
     text = opening.text if opening else episode.episode
-    truth = truths.get(text) or (truths.get(opening.scenario) if opening else None)
+    truth = _truth_of(episode, events, truths)
     return Row(
         text=text,
         outcome=str(episode.outcome),
@@ -199,22 +202,58 @@ def truths_of(folder: Path) -> dict[str, GroundTruth]:
     return found
 
 
+def _truth_of(episode: EpisodeResult, events: Sequence[Event], truths: dict[str, GroundTruth]) -> GroundTruth | None:
+    from gauntlet_scoring.trajectory import ScenarioEvent
+
+    opening = next((event for event in events if isinstance(event, ScenarioEvent)), None)
+    return truths.get(opening.text if opening else episode.episode) or (
+        truths.get(opening.scenario) if opening else None
+    )
+
+
+def _answered(
+    episodes: Sequence[tuple[EpisodeResult, Sequence[Event]]], truths: dict[str, GroundTruth]
+) -> list[tuple[RecordedEpisode, GroundTruth]]:
+    """The episodes with an answer and a ground truth, as a judge reads them."""
+    found = [(episode, events, _truth_of(episode, events, truths)) for episode, events in episodes]
+    return [
+        (_recorded(truth, episode, events), truth)
+        for episode, events, truth in found
+        if truth is not None and str(episode.outcome) == "answered"
+    ]
+
+
 def _verdicts(truth: GroundTruth, episode: EpisodeResult, events: Sequence[Event]) -> dict[str, Any] | None:
     """Judge as the platform's `checks` judge does."""
     from gauntlet_scoring.checks import judge
+
+    return None if truth.checks is None else dict(judge(truth.checks, _recorded(truth, episode, events)))
+
+
+def _recorded(truth: GroundTruth, episode: EpisodeResult, events: Sequence[Event]) -> RecordedEpisode:
+    """The record as scoring programs read it from files."""
     from gauntlet_scoring.episode_files import EpisodeRow
     from gauntlet_scoring.reading import RecordedCall, RecordedEpisode
-    from gauntlet_scoring.trajectory import AnswerEvent, ToolCallEvent, ToolResultEvent
+    from gauntlet_scoring.trajectory import (
+        AnswerEvent,
+        MessageEvent,
+        ModelCallEvent,
+        NoteEvent,
+        PlanEvent,
+        ToolCallEvent,
+        ToolResultEvent,
+    )
 
-    if truth.checks is None:
-        return None
     results = {event.call: event for event in events if isinstance(event, ToolResultEvent)}
     calls = [event for event in events if isinstance(event, ToolCallEvent)]
     row = EpisodeRow(episode=episode.episode, scenario=truth.key, trial=1, outcome=episode.outcome)
-    recorded = RecordedEpisode(
+    plans = [event.steps for event in events if isinstance(event, PlanEvent)]
+    return RecordedEpisode(
         row=row,
         failure=episode.failure,
         calls=tuple(RecordedCall(call=call, result=results.get(call.call)) for call in calls),
+        plan=tuple(plans[-1]) if plans else (),
         answer=next((event for event in events if isinstance(event, AnswerEvent)), None),
+        said=tuple(event for event in events if isinstance(event, NoteEvent | MessageEvent)),
+        models=frozenset(event.model for event in events if isinstance(event, ModelCallEvent)),
     )
-    return dict(judge(truth.checks, recorded))

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_server import KEY, model_server
 
-from gauntlet_agent.cli import local
+from gauntlet_agent.cli import home_judge, local
+from gauntlet_agent.cli.failure import CommandFailed
 from gauntlet_runtime.jobs import EpisodeResult
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import AnswerEvent, Event, Outcome, ScenarioEvent, ToolCallEvent, ToolResultEvent
@@ -163,3 +165,61 @@ def test_a_phase_without_public_data_says_so(gauntlet: Any, as_ada: Any, agent: 
     as_ada.answers["/kit"] = responses["problem"](404, "no_kit", "This phase has no public data.")
     done = gauntlet("test", str(agent), "--competition", "quickstart", "--phase", "0")
     assert (done.exit_code, done.stderr) == (1, "gauntlet: This phase has no public data.\n")
+
+
+JUDGED = """\
+title: x
+tasks:
+  - {index: 0, name: old, scoring_program: s}
+  - {index: 1, name: new, environment: e, judge: {model: wise, cost_budget: 1, runs: 3}}
+"""
+
+
+@pytest.fixture
+def judged_kit(kit: Path) -> Path:
+    (kit / "competition.yaml").write_text(JUDGED)
+    return kit
+
+
+def _told(kit: Path, *events: Event) -> None:
+    truths = local.truths_of(kit)
+    answered = EpisodeResult(episode="e1", outcome=Outcome.ANSWERED, seconds=1.25, tool_calls=1)
+    home_judge.tell_judge(kit, local._answered([(answered, list(events))], truths))
+
+
+def test_a_judge_is_not_available_at_home_and_that_is_said(
+    judged_kit: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GAUNTLET_MODEL_URL", raising=False)
+    _told(judged_kit, *_events({"count": 4}))
+    printed = capfd.readouterr().out
+    assert "judged by the language model wise" in printed
+    assert "not available at home" in printed
+    assert "Set GAUNTLET_MODEL_URL" in printed
+
+
+def test_a_competition_without_a_judge_says_nothing_of_one(kit: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    _told(kit, *_events({"count": 4}))
+    assert capfd.readouterr().out == ""
+
+
+def test_a_provider_of_ones_own_judges_at_home(
+    judged_kit: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = {"task_completion": True, "data_retrieval_accuracy": False, "generalized_result_verification": True}
+    with model_server() as server:
+        server.says = lambda body, number: json.dumps(verdict)
+        monkeypatch.setenv("GAUNTLET_MODEL_URL", server.url)
+        monkeypatch.setenv("GAUNTLET_MODEL_KEY", KEY)
+        _told(judged_kit, *_events({"count": 4}))
+        assert [body["model"] for body in server.seen] == ["wise"] * 3
+    lines = [line.split() for line in capfd.readouterr().out.splitlines()]
+    assert ["How", "many", "pumps?", "1.00", "0.00", "1.00", "1.00", "–"] in lines
+
+
+def test_a_provider_that_refuses_is_one_sentence(judged_kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server() as server:
+        monkeypatch.setenv("GAUNTLET_MODEL_URL", server.url)
+        monkeypatch.setenv("GAUNTLET_MODEL_KEY", "wrong")
+        with pytest.raises(CommandFailed, match="could not be judged: the judge's door answered with status 401"):
+            _told(judged_kit, *_events({"count": 4}))

@@ -27,7 +27,8 @@ class ModelServer:
     url: str = ""
     faults: deque[str | None] = field(default_factory=deque)
     always: str | None = None  # a fault of every request for which none is listed
-    says: Callable[[dict[str, Any], int], str] | None = None  # what it answers to a request, instead of its own words
+    #: What it answers to a request, instead of its own words: text, or a whole message, which may call tools.
+    says: Callable[[dict[str, Any], int], str | dict[str, Any]] | None = None
     wants_key: bool = True
     seen: list[dict[str, Any]] = field(default_factory=list)  # bodies, in order
     paths: list[str] = field(default_factory=list)
@@ -115,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._embeddings(body)
             return
         says = self.server.state.says
-        message = {"role": "assistant", "content": says(body, number)} if says else _message(body, number)
+        message = _scripted(says(body, number)) if says else _message(body, number)
         words = str(message.get("content") or "").split(" ")
         usage = {"prompt_tokens": _prompt_tokens(body), "completion_tokens": len(words)}
         usage = given.get("usage", {**usage, "total_tokens": sum(usage.values())})
@@ -198,6 +199,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _prompt_tokens(body: dict[str, Any]) -> int:
     return sum(len(str(message.get("content")).split()) for message in body["messages"])
+
+
+def _scripted(said: str | dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": said} if isinstance(said, str) else {"role": "assistant", **said}
 
 
 def _message(body: dict[str, Any], number: int) -> dict[str, Any]:

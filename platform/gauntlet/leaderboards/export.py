@@ -12,11 +12,11 @@ from django.db.models import F, Window
 from django.db.models.functions import Rank
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Sorting
+from gauntlet.csv_cells import safe_cell
 from gauntlet.leaderboards.columns import primary_column, shown_columns
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.selectors import ENTRANT, Published, best_first, in_order, published
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
 _MISSING: Final = (None, None, None)  # the csv module leaves the cells empty
 
@@ -79,7 +79,7 @@ def _pieces(
 ) -> Iterator[str]:
     file = io.StringIO(newline="")
     writer = csv.writer(file)
-    head = [_safe(f"{column.key}{end}") for column in columns for end in ("", "_low", "_high")]
+    head = [safe_cell(f"{column.key}{end}") for column in columns for end in ("", "_low", "_high")]
     writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at", "source"])
     keys = [column.pk for column in columns]
     for start in range(0, len(standings) or 1, _ROWS_AT_ONCE):
@@ -93,20 +93,19 @@ def _pieces(
 
 
 def _published_line(one: Published, columns: Sequence[Column]) -> list[object]:
-    line: list[object] = ["", _safe(one.name), True]
+    line: list[object] = ["", safe_cell(one.name), True]
     for column in columns:
         cell = one.cells.get(column.key)
         line += (cell.value, None, None) if cell else _MISSING
-    return [*line, "", "", _safe(one.source)]
+    return [*line, "", "", safe_cell(one.source)]
 
 
 def _line(standing: _Standing, keys: Sequence[int], *, cells: Mapping[int, _Cell]) -> list[object]:
-    line: list[object] = ["" if standing.baseline else standing.rank, _safe(standing.participant), standing.baseline]
+    line: list[object] = [
+        "" if standing.baseline else standing.rank,
+        safe_cell(standing.participant),
+        standing.baseline,
+    ]
     for key in keys:
         line += cells.get(key, _MISSING)  # the csv module writes a float as repr does: unrounded
     return [*line, standing.scenarios, standing.submitted_at.isoformat(), ""]
-
-
-def _safe(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text.startswith(_FORMULA) else text

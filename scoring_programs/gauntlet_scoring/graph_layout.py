@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import networkx
+if TYPE_CHECKING:
+    import networkx
 
 _SWEEPS: Final = 8
 
@@ -29,6 +30,8 @@ class Layout:
 
 def layered(names: Sequence[str], links: Iterable[tuple[str, str]]) -> Layout:
     """Lay out a graph. A link that closes a cycle is drawn from its target's layer upwards and shapes nothing."""
+    import networkx  # here: a page that draws nothing does without
+
     wanted = [(source, target) for source, target in dict.fromkeys(links) if {source, target} <= set(names)]
     graph = _acyclic(names, wanted)
     depth = {name: at for at, layer in enumerate(networkx.topological_generations(graph)) for name in layer}
@@ -43,6 +46,8 @@ def layered(names: Sequence[str], links: Iterable[tuple[str, str]]) -> Layout:
 
 
 def _acyclic(names: Sequence[str], links: Iterable[tuple[str, str]]) -> networkx.DiGraph[str]:
+    import networkx
+
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     graph.add_nodes_from(names)
     for source, target in links:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gauntlet_scoring.validation.documents import Location
 from gauntlet_scoring.validation.findings import FindingClass
-from gauntlet_scoring.validation.step_repairs import add_finish, repair_links, repair_names, repair_step
+from gauntlet_scoring.validation.step_repairs import add_finish, repair_links, repair_names, repair_step, text_of
 from gauntlet_scoring.validation.vocabulary import GROUPS, MULTI_AGENT, Vocabulary
 
 FIELD_ALIASES: Final = {
@@ -119,14 +119,16 @@ def _agent(step: Row, here: Location, vocabulary: Vocabulary) -> Iterator[Repair
 def _missing_agents(row: Row) -> Iterator[tuple[Location, str]]:
     """A step without agent belongs to that of the steps that lead to it, or to the only one of the scenario."""
     steps = _objects(row.get("execution_steps"))
-    by_name = {step.get("name"): step for step in steps.values()}
+    by_name = {name: step for step in steps.values() if (name := text_of(step, "name")) is not None}
     links = _objects(row.get("execution_links")).values()
     plan = _objects(row.get("planning_steps")).values()
     named = {step["agent"] for step in (*steps.values(), *plan) if isinstance(step.get("agent"), str)}
     for position, step in steps.items():
         if step.get("agent"):
             continue
-        before = [by_name.get(link.get("source")) for link in links if link.get("target") == step.get("name")]
+        before = [
+            by_name.get(text_of(link, "source") or "") for link in links if link.get("target") == step.get("name")
+        ]
         agents = {one["agent"] for one in before if one is not None and isinstance(one.get("agent"), str)}
         found = agents if len(agents) == 1 else named
         if len(found) == 1:

@@ -76,7 +76,7 @@ def repair_names(row: Row) -> Iterator[Read]:
             continue
         names = renamed.setdefault(name, [])
         if names:
-            step["name"] = _free(name, len(names) + 1, {one.get("name") for one in steps.values()})
+            step["name"] = _free(name, len(names) + 1, {text_of(one, "name") for one in steps.values()})
             place = ("execution_steps", position, "name")
             yield place, f"the name {name!r} is already taken: read as {step['name']!r}"
         names.append(step["name"])
@@ -124,18 +124,24 @@ def add_finish(row: Row) -> Iterator[Read]:
     """A scenario without Finish gets one after every step that nothing follows (the guide's 400 and 421 have none)."""
     steps = list(_members(row, "execution_steps").values())
     links = row.get("execution_links")
-    names = [step.get("name") for step in steps]
+    names = [text_of(step, "name") for step in steps]
     if not steps or not isinstance(links, list) or any(step.get("action") == FINISH for step in steps):
         return
-    sources = {link.get("source") for link in links if isinstance(link, dict)}
-    leaves = [step for step in steps if step.get("name") not in sources]
+    sources = {text_of(link, "source") for link in links if isinstance(link, dict)}
+    leaves = [step for step, name in zip(steps, names, strict=True) if name is not None and name not in sources]
     agents = Counter(step["agent"] for step in leaves if isinstance(step.get("agent"), str))
     if not agents:
         return
     name = "finish" if "finish" not in names else _free("finish", 2, set(names))
     row["execution_steps"].append({"name": name, "action": FINISH, "agent": agents.most_common(1)[0][0]})
-    links.extend({"source": step["name"], "target": name} for step in leaves if isinstance(step.get("name"), str))
+    links.extend({"source": step["name"], "target": name} for step in leaves)
     yield ("execution_steps",), "no step is Finish: one is read after every step that nothing follows"
+
+
+def text_of(value: Row, field: str) -> str | None:
+    """A field's text, or null where it is none: a file may hold anything in its place."""
+    found = value.get(field)
+    return found if isinstance(found, str) else None
 
 
 def _members(row: Row, field: str) -> dict[int, Row]:

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from assetops_tools.tsfm.registry import STEPS_A_DAY
 from assetops_tools.tsfm.series import Flags, Numbers
 
 
@@ -34,16 +35,25 @@ def fewest(alpha: float) -> int:
     return math.ceil(1 / alpha) - 1
 
 
-def cross_widths(errors: Numbers, judged: Flags, alpha: float) -> Numbers:
-    """A half-width for each step: the judged steps are cut in two halves, and each is measured by the other's errors.
+def folds_of(judged: Flags) -> Flags:
+    """Cut the judged steps in two by turns of about a day each: False for the one part, True for the other.
 
-    So every judged step has an interval that its own error had no part in. Steps that are not judged get that of
-    their half of the time.
+    By turns, so that both parts have seen the same weather and the same hours. Of few steps, two halves.
     """
-    places = np.flatnonzero(judged)
-    middle = int(places[len(places) // 2]) if len(places) else 0
-    early = np.arange(len(errors)) < middle
+    count = int(judged.sum())
+    pairs = max(1, count // (2 * STEPS_A_DAY))
+    length = max(1, math.ceil(count / (2 * pairs)))
+    turns: Flags = ((np.cumsum(judged) - 1) // length) % 2 == 1
+    return turns
+
+
+def cross_widths(errors: Numbers, judged: Flags, alpha: float) -> Numbers:
+    """A half-width for each step: each of the two parts of the judged steps is measured by the other's errors.
+
+    So every judged step has an interval that its own error had no part in. Infinite where a part has too few.
+    """
+    second = folds_of(judged)
     widths = np.empty(len(errors))
-    widths[early] = half_width(errors[judged & ~early], alpha)
-    widths[~early] = half_width(errors[judged & early], alpha)
+    widths[~second] = half_width(errors[judged & second], alpha)
+    widths[second] = half_width(errors[judged & ~second], alpha)
     return widths

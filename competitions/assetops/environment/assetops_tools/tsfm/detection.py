@@ -17,7 +17,7 @@ ALPHA: Final = 0.01
 BLOCK: Final = 24  # steps ahead that a forecast goes: six hours
 SETTLING: Final = 4  # steps after a start that are not judged
 _WARM_UP: Final = 2 * STEPS_A_DAY  # steps of operation before the first is judged
-_LEAST_ROWS: Final = 4 * STEPS_A_DAY
+_LEAST_ROWS: Final = 5 * STEPS_A_DAY
 _JOINED: Final = 4  # anomalies that lie no further apart are one event
 _SHORTEST_EVENT: Final = 3
 
@@ -59,7 +59,7 @@ def detect(series: Series, model: str, smoothing: Smoothing | None = None, *, al
     """
     if len(series.values) < _LEAST_ROWS:
         raise BadArgument(
-            f"Anomaly detection needs at least {_LEAST_ROWS} steps of 15 minutes (four days); "
+            f"Anomaly detection needs at least {_LEAST_ROWS} steps of 15 minutes (five days); "
             f"the file has {len(series.values)}."
         )
     learned = series.operating & ~np.isnan(series.values)
@@ -68,7 +68,9 @@ def detect(series: Series, model: str, smoothing: Smoothing | None = None, *, al
         predictions = _one_day_before(series.values, learned)
         judged &= ~np.isnan(predictions)
     else:
-        predictions = smooth(series.values, learned, [smoothing or USUAL], block=BLOCK).predictions[0]
+        season = _first_season(series.values, learned)
+        found = smooth(series.values, learned, [smoothing or USUAL], block=BLOCK, season=season)
+        predictions = found.predictions[0]
     judged &= np.cumsum(learned) > _WARM_UP
     least = 2 * (fewest(alpha) + 1)
     if judged.sum() < least:
@@ -88,6 +90,16 @@ def _settled(operating: Flags) -> Flags:
         settled[shift:] &= operating[:-shift]
     settled[:SETTLING] = False
     return settled
+
+
+def _first_season(values: Numbers, learned: Flags) -> Numbers:
+    """The daily season of the steps that warm up: each time of the day's mean deviation, zero where there is none."""
+    warming = np.flatnonzero(learned)[:_WARM_UP]
+    deviations = values[warming] - values[warming].mean() if len(warming) else values[warming]
+    sums = np.bincount(warming % STEPS_A_DAY, weights=deviations, minlength=STEPS_A_DAY)
+    counts = np.bincount(warming % STEPS_A_DAY, minlength=STEPS_A_DAY)
+    season: Numbers = sums / np.maximum(counts, 1)
+    return season
 
 
 def _one_day_before(values: Numbers, learned: Flags) -> Numbers:

@@ -274,7 +274,7 @@ TOOLS: Final = (
         "tsfm",
         "Detect anomalies in columns of a file of readings: values outside the conformal interval around their "
         "forecast while the equipment operates, which is told from its run status or power where the file has them. "
-        "Every step's verdict is written to a file that the answer names. At least four days are needed.",
+        "Every step's verdict is written to a file that the answer names. At least five days are needed.",
         {**_DATASET, "model_checkpoint": {**_CHECKPOINT, "description": "holt_winters where left out"}},
         _NEEDED,
         tsfm_integrated_tsad,

@@ -11,12 +11,18 @@ from gauntlet_scoring.program_metadata import ProgramMetadataError, ScoreKey, re
 PROGRAMS = Path(__file__).resolve().parents[2] / "scoring_programs"
 
 
-@pytest.mark.parametrize(("name", "keys"), [("rubric", 5), ("rouge", 8), ("bertscore", 5)])
+@pytest.mark.parametrize(
+    ("name", "keys"), [("rubric", 11), ("rouge", 8), ("bertscore", 5), ("execution", 14), ("hybrid", 4)]
+)
 def test_our_programs_declare_their_keys_on_one_scale(name, keys):
+    """All but the lengths of plans, which are counts, and the few of which less is better."""
     metadata = read_program_metadata(PROGRAMS / name)
-    assert (metadata.name, metadata.version, metadata.command) == (name, "1.0.0", "python score.py")
-    assert len(metadata.scores) == keys
-    assert set(metadata.scores.values()) == {ScoreKey(low=0, high=1, sorting="desc")}
+    assert (metadata.name, metadata.command) == (name, "python score.py")
+    assert metadata.version
+    on_one_scale = {key: scale for key, scale in metadata.scores.items() if scale == ScoreKey()}
+    assert len(on_one_scale) == keys
+    others = metadata.scores.keys() - on_one_scale.keys() - {"order_violations", "uncertainty"}
+    assert all(key.startswith("plan_length") for key in others)
 
 
 def test_a_codabench_program_has_a_command_and_nothing_else(tmp_path):

@@ -32,11 +32,13 @@ def reasons(details: Mapping[str, Mapping[str, Any]]) -> list[ReasonGroup]:
     """The details of an episode by program: a list of checks becomes a group, all other values the program's facts."""
     groups = []
     for program, detail in details.items():
-        facts = []
+        facts: list[tuple[str, str]] = []
         for name, value in detail.items():
             if _are_checks(value):
                 held = [Reason(holds=check["holds"], text=str(check["reason"])) for check in value[:_SHOWN]]
                 groups.append(ReasonGroup(title=score_title(f"{program}.{name}"), reasons=held))
+            elif isinstance(value, dict):  # such as a failure analysis: what there is under each of its names
+                facts.extend((score_title(f"{program}.{inner}"), _text(one)) for inner, one in value.items())
             else:
                 facts.append((score_title(f"{program}.{name}"), _text(value)))
         if facts:
@@ -55,4 +57,6 @@ def _are_checks(value: Any) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "; ".join(value) or "none"
     return f"{value:.3f}" if isinstance(value, float) else str(value)

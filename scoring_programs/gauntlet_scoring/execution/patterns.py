@@ -30,6 +30,14 @@ class FailurePattern(StrEnum):
     PREMATURE_TERMINATION = "premature_termination"
 
 
+TITLES: Final[Mapping[FailurePattern, str]] = {
+    FailurePattern.TOOL_SELECTION: "Tool selection",
+    FailurePattern.PARAMETER: "Parameter",
+    FailurePattern.MISSING_STEPS: "Missing steps",
+    FailurePattern.INCORRECT_SEQUENCING: "Incorrect sequencing",
+    FailurePattern.PREMATURE_TERMINATION: "Premature termination",
+}
+
 NOT_SHOWN: Final[Mapping[FailurePattern, str]] = {
     FailurePattern.TOOL_SELECTION: "every called tool is one that the reference uses",
     FailurePattern.PARAMETER: "every argument that the reference names was given as it says",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from gauntlet_scoring.composites import check_parts, mean_of_parts
 from gauntlet_scoring.execution.actions import tool_of
 from gauntlet_scoring.execution.answer_format import format_compliance
 from gauntlet_scoring.execution.measures import Execution, compare_execution, execution_scores, node_overlap
-from gauntlet_scoring.execution.patterns import FailurePattern, as_checks, failure_patterns
+from gauntlet_scoring.execution.patterns import TITLES, FailurePattern, as_checks, failure_patterns
 from gauntlet_scoring.execution.plans import compare_plan
 from gauntlet_scoring.execution.tool_errors import ToolUse, added, tool_uses
 from gauntlet_scoring.html_report import REPORT_FILE, page, paragraph, table
@@ -27,14 +27,6 @@ DEFAULT_PARTS: Final = ("action_sequence", "node_f1", "edge_f1", "completeness",
 """Of which the execution score is the mean where a program's setting ``parts`` says no other."""
 
 PATTERNS_FILE: Final = "failure_patterns.json"
-
-_TITLES: Final[Mapping[FailurePattern, str]] = {
-    FailurePattern.TOOL_SELECTION: "Tool selection",
-    FailurePattern.PARAMETER: "Parameter",
-    FailurePattern.MISSING_STEPS: "Missing steps",
-    FailurePattern.INCORRECT_SEQUENCING: "Incorrect sequencing",
-    FailurePattern.PREMATURE_TERMINATION: "Premature termination",
-}
 
 
 def parts_of(metadata: ProgramMetadata) -> tuple[str, ...]:
@@ -118,7 +110,7 @@ class Tally:
 
     def tables(self) -> list[str]:
         """The failure patterns and the tools as sections of a report."""
-        share = [(_TITLES[each], self.patterns[each], self.patterns[each] / max(1, self.episodes)) for each in _TITLES]
+        share = [(TITLES[each], self.patterns[each], self.patterns[each] / max(1, self.episodes)) for each in TITLES]
         tools = [
             (
                 use.tool,

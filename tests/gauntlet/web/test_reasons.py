@@ -25,3 +25,12 @@ def test_anything_else_is_a_fact_of_its_program() -> None:
         ("plan rougeL", "0.162"),
         ("odd", "[1, {}]"),
     ]
+
+
+def test_an_analysis_is_told_name_by_name() -> None:
+    analysis = {"missing_steps": ["step s1 (sites) is missing", "the answer is missing"], "output_issues": []}
+    (group,) = reasons({"hybrid": {"failure_analysis": analysis}})
+    assert list(group.facts) == [
+        ("missing steps", "step s1 (sites) is missing; the answer is missing"),
+        ("output issues", "none"),
+    ]

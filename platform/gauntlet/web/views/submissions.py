@@ -27,6 +27,7 @@ from gauntlet.submissions.models import Submission
 from gauntlet.submissions.teams import owns
 from gauntlet.web import story_page
 from gauntlet.web.competition_page import open_page
+from gauntlet.web.patterns_page import pattern_tables
 from gauntlet.web.submission_rows import SubmissionRow, submission_rows
 from gauntlet.web.views.accounts import signed_in
 
@@ -112,6 +113,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
         "evaluations": story_page.tables(told, _titles(columns), passing=pass_marks(columns)),
+        "patterns": pattern_tables(told),
         "counts": story_page.counts(told),
         "last_lines": story_page.last_lines(told),
         "competition_title": submission.phase.competition.title,

@@ -150,14 +150,15 @@ def _record(
 
 
 def _standstill(around: Surroundings, on: Flags, chance: Chance) -> tuple[int, int]:
-    """Six whole days in the warmest third of the record, on which the leading chiller would run."""
+    """From a Monday to its Saturday in the warmest third of the record, when the leading chiller would run."""
     axis = around.axis
     length = min(STANDSTILL_DAYS, axis.days)
     warmth = daily_mean(axis, around.outdoor)
     means = np.convolve(warmth, np.ones(length) / length, mode="valid")
     usable = np.arange(len(means))
     inner = usable[(usable >= min(8, len(means) - 1)) & (usable < max(1, len(means) - 8))]
-    candidates = inner if len(inner) else usable
+    mondays = inner[(inner + axis.begin.weekday()) % 7 == 0]
+    candidates = next(days for days in (mondays, inner, usable) if len(days))
     warmest = candidates[np.argsort(-means[candidates], kind="stable")][: max(1, len(candidates) // 3)]
     day = int(warmest[chance.stream("standstill").randrange(len(warmest))])
     return day * STEPS_A_DAY, (day + length) * STEPS_A_DAY

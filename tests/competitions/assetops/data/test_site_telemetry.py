@@ -146,6 +146,7 @@ def test_the_leading_chiller_stands_still_for_six_days_in_the_warm_season(
     (still,) = [one for one in site.stretches if one.kind == "standstill"]
     assert still.equipment_id == chillers[0].id
     assert (still.end - still.begin).days == 6
+    assert still.begin.weekday() == 0
     frame = readings[still.equipment_id]
     rows = frame[(frame.index >= still.begin) & (frame.index < still.end)]
     assert len(rows) == 6 * 96

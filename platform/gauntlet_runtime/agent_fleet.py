@@ -7,11 +7,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
+import structlog
+
 from gauntlet_runtime.agent_sandbox import AgentSandbox
 from gauntlet_runtime.gateway.pool import GatewayProcess
 from gauntlet_runtime.sandbox.interface import SandboxError
 
 LOG_BYTES: Final = 64 << 10
+
+_log = structlog.get_logger(__name__)
 
 
 class AgentFleet:
@@ -52,23 +56,23 @@ class AgentFleet:
         Raises:
             SandboxError
         """
-        self.prepare()
-        agent, self._spare = self._spare, None
-        assert agent is not None  # noqa: S101 - prepared above
+        agent, self._spare = self._spare or self._made(), None
         if not self._running:
             self._since = time.monotonic()
         self._running[agent.generation] = self.unclosed[agent.generation] = agent
         agent.start(self._gateway, self._ended)
 
     def prepare(self) -> None:
-        """Have a sandbox ready, so that the next episode does not wait for one.
-
-        Raises:
-            SandboxError
-        """
+        """Have a sandbox ready, so that the next episode does not wait for one; where it can be had."""
         if self._spare is None:
-            self._generation += 1
-            self._spare = self._make(self._generation)
+            try:
+                self._spare = self._made()
+            except SandboxError as error:  # `start` tries once more, when it matters
+                _log.warning("spare_sandbox_not_made", reason=str(error))
+
+    def _made(self) -> AgentSandbox:
+        self._generation += 1
+        return self._make(self._generation)
 
     def stop_idle(self, generation: int) -> None:
         """End one that neither works nor leaves."""

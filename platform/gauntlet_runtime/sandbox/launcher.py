@@ -16,6 +16,7 @@ from __future__ import annotations
 import platform
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,8 @@ _SHELL: Final = "sh"  # the name that the supervisor waits for (launch.py)
 _PRELOAD: Final = b"/etc/ld.so.preload\0"
 _NO_PRELOAD: Final = b"/.gauntlet/preload\0"  # a name of ours that nobody can make a file of
 _LAST_CAPABILITY: Final = 63
+_DRAFT: Final = ".making-"
+_ABANDONED_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,12 +130,13 @@ def find_launcher(images: Path) -> Launcher:
     folder = images / ".launcher" / base.digest.removeprefix("sha256:")
     if not folder.is_dir():
         _make(base, machine, folder)
+        _drop_replaced(folder)
     return Launcher(folder, base.rootfs / machine.libraries, machine)
 
 
 def _make(base: InstalledImage, machine: _Machine, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as making:
+    with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=folder.parent) as making:
         draft = Path(making) / "launcher"
         draft.mkdir()
         (draft / "lib").mkdir()
@@ -153,3 +157,16 @@ def _make(base: InstalledImage, machine: _Machine, folder: Path) -> None:
         except OSError:
             if not folder.is_dir():  # otherwise another worker was faster
                 raise
+
+
+def _drop_replaced(newest: Path) -> None:
+    """Remove those of earlier base images, and what nobody came to the end of making.
+
+    All but one: a sandbox may just be starting with the one that was the newest until now.
+    """
+    others = [path for path in newest.parent.iterdir() if path != newest]
+    drafts = [path for path in others if path.name.startswith(_DRAFT)]
+    replaced = sorted((path for path in others if path not in drafts), key=lambda path: path.stat().st_mtime)
+    abandoned = [path for path in drafts if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS]
+    for path in (*replaced[:-1], *abandoned):
+        shutil.rmtree(path, ignore_errors=True)

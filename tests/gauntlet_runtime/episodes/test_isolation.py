@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gauntlet_runtime.jobs import JobEvent
+from gauntlet_runtime.sandbox.interface import SandboxError
 from gauntlet_scoring.failures import FailureCode
 
 REMEMBERS = """
@@ -153,3 +154,19 @@ def test_a_second_crash_of_the_probe_is_followed_by_no_third_start(room):
     outcome = room.agent("next_episode()\nraise SystemExit(3)", keys=["A", "B", "C"], isolation="scenario", probe=True)
     assert outcome.result.failure.code is FailureCode.AGENT_ERROR
     assert starts(outcome) == 2
+
+
+def test_a_sandbox_that_cannot_be_prepared_ahead_is_made_when_it_is_needed(room, monkeypatch):
+    prepare, refused = room.sandbox.prepare, []
+
+    def refuses_the_second(spec):
+        if "-agent-" in spec.label and not spec.label.endswith("-agent-1") and not refused:
+            refused.append(spec.label)
+            raise SandboxError("no room")
+        return prepare(spec)
+
+    monkeypatch.setattr(room.sandbox, "prepare", refuses_the_second)
+    outcome = room.agent(REMEMBERS, keys=["A", "B", "C"], isolation="scenario")
+    assert len(refused) == 1
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+    assert outcome.said == [False] * 3

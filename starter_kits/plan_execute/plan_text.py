@@ -76,8 +76,9 @@ def _fields(text: str) -> dict[int, dict[str, str]]:
     """What stands behind each mark, up to the next one; of two with one number the first counts."""
     written: dict[int, dict[str, str]] = {}
     marks = list(_FIELD.finditer(text))
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
-        value = text[mark.end() : after.start() if after else len(text)]
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        value = text[mark.end() : end]
         name = re.sub(r"[\s_]", "", mark["name"].casefold())
         name = {"dependencies": "dependency", "expectedoutputs": "expectedoutput"}.get(name, name)
         written.setdefault(int(mark["number"]), {}).setdefault(name, _value(value))
@@ -85,10 +86,9 @@ def _fields(text: str) -> dict[int, dict[str, str]]:
 
 
 def _value(text: str) -> str:
-    """A value without the paragraph that a model says after its plan, and without marks of emphasis and lists."""
+    """A value without the paragraph that a model says after its plan, and without marks of emphasis around it."""
     paragraph = re.split(r"\n\s*\n", text.strip())[0]
-    words = " ".join(paragraph.split())
-    return re.sub(r"[\s*_`]*(?:#*\s*\d+[.)]|[-*•])?[\s*_`]*$", "", words).strip("*_` ") if words else ""
+    return " ".join(paragraph.split()).strip("*_` ")
 
 
 def _agent(written: str, number: int, repairs: list[str]) -> str:

@@ -109,6 +109,25 @@ def competitions(server: Server = None, json: Json = False) -> None:
 
 
 @app.command()
+def init(
+    path: Annotated[
+        Path | None, typer.Argument(help="A new or empty folder; one of the kit's name by default.")
+    ] = None,
+    kit: Annotated[str | None, typer.Option("--kit", "-k", help="Which kit; without one, they are listed.")] = None,
+) -> None:
+    """Copy a starter kit: an agent that runs as it is, to be changed."""
+    from gauntlet_agent.cli.starters import show_starters, start
+
+    if kit is None:
+        if path is not None:
+            raise CommandFailed("Say which kit: `gauntlet init` lists them.", code=Exit.USAGE)
+        show_starters()
+        return
+    made = start(kit, path)
+    typer.echo(f"{made}: read its README.md, then `gauntlet test {made} --competition NAME`.")
+
+
+@app.command()
 def submit(
     competition: Annotated[str, typer.Option("--competition", "-c", help="The competition's short name.")],
     path: Annotated[

@@ -71,7 +71,7 @@ def test_missing_fields_are_empty_and_a_plan_without_tasks_is_none(planner_kit: 
 
 
 _SENTENCE = st.text("abcXYZ 0123456789'%,-", min_size=1, max_size=60).map(
-    lambda text: f"x {' '.join(text.split())} end"
+    lambda text: " ".join(f"x {text} end".split())
 )
 
 

@@ -1,4 +1,7 @@
-"""The failure modes program, run as its own process against a scripted judge."""
+"""The failure modes program, run as its own process against a scripted judge.
+
+With the model that compares titles it is run in `tests/gauntlet/evaluation/test_judged.py`, in the scorer's image.
+"""
 
 from __future__ import annotations
 
@@ -97,26 +100,3 @@ def test_without_a_judge_it_says_what_is_missing(evaluation, run_program):
     run = run_program("failure_modes", evaluation)
     assert run.status == 1
     assert "the task names one under `judge`" in run.stderr
-
-
-@pytest.mark.timeout(1800)  # the first test of a run may have to install torch
-def test_new_modes_are_clustered_by_meaning(evaluation, examine, scorer_python):
-    """With the real model: three ways to say one thing, three ways to say another."""
-    titles = [
-        ("Overstated task completion", "False claim of task completion"),
-        ("Exaggerated completion of the task", "Messy output format"),
-        ("Ambiguous formatting of the output", "Unclear output formatting"),
-    ]
-    says = {}
-    for key, new in enumerate(titles, start=1):
-        evaluation.truth(key, text=f"question {key}!")
-        evaluation.answered(key)
-        says[f"question {key}!"] = found("3.1", new=new)
-    run, _ = examine(says, python=scorer_python)
-    assert run.status == 0, run.stderr
-    assert run.scores["new_modes"] == 2.0
-    report = (run.output / "detailed_results.html").read_text()
-    section = report.split("<h2>New modes</h2>")[1].split("<h2>")[0]
-    assert "2 clusters of titles" in section
-    assert section.count("50.0 %") == 2
-    assert sum(f">{title}</th>" in section for new in titles for title in new) == 2

@@ -1,11 +1,13 @@
 """The judge's metered door: one language model as an OpenAI-compatible endpoint in the sandbox of a scoring program.
 
-It belongs to no episode. An answer is kept under the program's place and the whole request, and looked up before
-anything is reserved: what is scored again gets the same answers, costs nothing and needs no budget.
+It belongs to no episode. An answer is kept under the place that the program names and the whole request, and looked up
+before anything is reserved: what is scored again gets the same answers, costs nothing and needs no budget. Two programs
+that ask the same at the same place share the answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -50,7 +52,8 @@ class JudgeDoor:
         self._notify = notify
         self._limit_field = limit_field
         self._pace = Pace(spec)
-        self._asked: Counter[str] = Counter()
+        self._asked: Counter[tuple[str, str]] = Counter()  # by program and question
+        self._under_way: dict[str, asyncio.Task[list[dict[str, Any]]]] = {}  # by the key of the answer
 
     async def serve(self, program: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request of a scoring program."""
@@ -82,7 +85,7 @@ class JudgeDoor:
         try:
             call = self._read(await read_body(scope, receive, REQUEST_BYTES))
             place = next((value for name, value in scope["headers"] if name == PLACE_HEADER), b"")
-            parts = await self._answer(call, self._key(program, place.decode("latin-1"), call))
+            parts = await self._shared(call, self._key(program, place.decode("latin-1"), call))
         finally:
             self._pace.under_way -= 1
         if call.stream:
@@ -100,12 +103,27 @@ class JudgeDoor:
         return read_call(self._spec, "chat/completions", request, limit_field=self._limit_field)
 
     def _key(self, program: str, place: str, call: Call) -> str:
-        """What an answer is kept under: provider, program and place, the request, and which time it is there."""
+        """What an answer is kept under: provider, place, request, and which time the program asks it there."""
         request = json.dumps(call.outgoing, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        whole = json.dumps(["judge", self._spec.provider, program, place, request])
+        whole = json.dumps(["judge", self._spec.provider, place, request])
         digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
-        self._asked[digest] += 1
-        return hashlib.sha256(f"{digest} {self._asked[digest]}".encode()).hexdigest()
+        self._asked[program, digest] += 1
+        return hashlib.sha256(f"{digest} {self._asked[program, digest]}".encode()).hexdigest()
+
+    async def _shared(self, call: Call, key: str) -> list[dict[str, Any]]:
+        """The answer, asked for once where two programs want it at the same time."""
+        if not self._spec.cache:
+            return await self._answer(call, key)
+        asked = self._under_way.get(key)
+        if asked is None:
+            asked = self._under_way[key] = asyncio.create_task(self._answer(call, key))
+            asked.add_done_callback(lambda task: self._over(key, task))
+        return await asyncio.shield(asked)
+
+    def _over(self, key: str, asked: asyncio.Task[list[dict[str, Any]]]) -> None:
+        del self._under_way[key]
+        if not asked.cancelled():
+            asked.exception()  # whoever asked may be gone, and nobody else looks at it
 
     async def _answer(self, call: Call, key: str) -> list[dict[str, Any]]:
         """The kept answer, or the model's: reserved, asked for, settled and kept."""

@@ -136,3 +136,12 @@ def test_a_phase_may_not_offer_its_judge_to_agents(bundle: Any, model: str, sett
 def test_another_size_of_the_judges_model_is_another_model(bundle: Any) -> None:
     write(bundle, llm=LLM.format(model="wise-mini"))
     assert findings(bundle) == []
+
+
+def test_a_program_that_asks_a_model_needs_a_judge(bundle: Any) -> None:
+    bundle.replace("      - scoring\n", "      - scoring\n      - failure_modes\n")
+    (finding,) = findings(bundle)
+    assert (finding.level, finding.field) == ("error", "tasks[0].judge")
+    assert "'failure_modes' asks a language model" in finding.message
+    write(bundle)
+    assert findings(bundle) == []

@@ -24,12 +24,13 @@ from gauntlet.evaluation.services import start_evaluations
 from gauntlet.metering.configuration import Provider, read_prices
 from gauntlet.metering.models import Account
 from gauntlet.storage.models import Artifact
-from gauntlet.storage.services import store, store_folder
+from gauntlet.storage.services import open_artifact, store, store_folder
 from gauntlet.submissions.models import Submission
 from gauntlet.web import story_page
 from gauntlet_runtime.jobs import EpisodeResult, RunResult, RunSpec
 from gauntlet_runtime.sandbox import open_sandbox
 from gauntlet_runtime.worker import Worker
+from gauntlet_scoring.failure_modes import MODES
 from gauntlet_scoring.trajectory import Outcome
 
 VERDICT = {"task_completion": True, "data_retrieval_accuracy": True, "generalized_result_verification": False}
@@ -69,6 +70,10 @@ def stored(files: dict[str, str]) -> Artifact:
     return store(io.BytesIO(zipped(files)), form="zip")
 
 
+def built_in(name: str) -> Artifact:
+    return store_folder(Path(django_settings.SCORING_PROGRAMS) / name)
+
+
 @pytest.fixture
 def provider() -> Iterator[ModelServer]:
     with model_server() as server:
@@ -87,8 +92,7 @@ def judged(
     phase = make_phase(scenarios=2)
     lines = "".join(json.dumps(truth(number)) + "\n" for number in range(2))
     phase.tasks.update(judge=JUDGE, reference_data=stored({"ground_truth.jsonl": lines}))
-    program = store_folder(Path(django_settings.SCORING_PROGRAMS) / "rubric")
-    phase.tasks.get().scoring_programs.update(program=program)
+    phase.tasks.get().scoring_programs.update(program=built_in("rubric"))
     submission: Submission = make_submission(phase)
     return submission
 
@@ -221,3 +225,34 @@ def test_what_the_organizer_has_to_set_right_is_said_and_the_attempt_given_back(
     judged.refresh_from_db()
     assert judged.counts_as == "nothing"
     assert scores(evaluation) == {}
+
+
+def test_failure_modes_are_found_clustered_and_reported_to_the_organizer(
+    judged: Submission, real_worker: Worker, provider: ModelServer, tmp_path: Path
+) -> None:
+    """In the scorer's own image, with the model that compares titles."""
+    titles = (
+        ["Overstated task completion", "Messy output format"],
+        ["False claim of completion", "Unclear formatting"],
+    )
+    judged.phase.tasks.get().scoring_programs.update(key="failure_modes", program=built_in("failure_modes"))
+
+    def says(body: dict[str, Any], _: int) -> str:
+        asked = 0 if "to key-0" in body["messages"][1]["content"] else 1
+        new = [{"title": title, "description": "So it was."} for title in titles[asked]]
+        return json.dumps({"modes": {code: code == "3.1" for code in MODES}, "new_modes": new})
+
+    provider.says = says
+    evaluation = score(answer_all(judged, tmp_path), real_worker)
+    assert (evaluation.state, evaluation.failure_message) == ("finished", "")
+    assert scores(evaluation)["failure_modes.mode_3_1"] == 1.0
+    report = evaluation.reports.get().html
+    assert report is not None
+    with open_artifact(report) as stream:
+        page = stream.read().decode()
+    assert "2 clusters of titles" in page
+    story = {
+        audience: submission_story(judged, audience=audience, now=timezone.now()).evaluations[0].reports
+        for audience in (Audience.ORGANIZER, Audience.OWNER)
+    }
+    assert (story[Audience.ORGANIZER], story[Audience.OWNER]) == (["failure_modes"], [])

@@ -41,6 +41,14 @@ def test_what_is_scored_again_repeats_exactly_and_costs_nothing(judged):
     assert (len(judged.server.seen), judged.bank.used) == (3, paid)
 
 
+def test_programs_that_ask_the_same_share_the_answers(judged):
+    """Two programs judge the same episodes: they agree, and it costs once, also where both ask at the same moment."""
+    results = judged.score(TWICE, TWICE)
+    assert sorted(judged.said(results, 0)) == sorted(judged.said(results, 1))
+    assert judged.said(results, 0)[::2] == judged.said(results, 1)[::2]
+    assert len(judged.server.seen) == len(judged.bank.settled) == 3
+
+
 def test_without_the_cache_every_question_is_asked(judged):
     assert judged.said(judged.score(TWICE, cache=False)) != judged.said(judged.score(TWICE, cache=False))
     assert judged.bank.answers == {}

@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils.text import slugify
@@ -83,6 +83,7 @@ def _task(
         scenarios_file = files.relative(shown) if shown else ""
         check_ground_truth(reference, scenarios, file=file, scenarios_file=scenarios_file, findings=findings)
     programs = _programs(section, files)
+    _check_judge(section, programs, judge)
     extras = section.kept(_KEPT)
     if len(findings.errors) > before:
         return None, extras
@@ -181,6 +182,14 @@ def _programs(section: Section, files: BundleFiles) -> list[ProgramPlan]:
     return list(programs.values())
 
 
+def _check_judge(section: Section, programs: list[ProgramPlan], judge: dict[str, Any] | None) -> None:
+    """A program that is nothing without a language model needs the task to name one."""
+    for program in programs:
+        if program.needs_judge and judge is None:
+            message = f"is missing: the scoring program '{program.key}' asks a language model. Name it, with a budget."
+            section.findings.error(section.where("judge"), message, allowed=["judge: {model: …, cost_budget: …}"])
+
+
 def _built_in() -> list[str]:
     return sorted(p.name for p in Path(settings.SCORING_PROGRAMS).iterdir() if (p / METADATA_FILES[0]).is_file())
 
@@ -240,7 +249,13 @@ def _described(value: Value, folder: Path, *, key: str, place: Place) -> Program
         value.findings.error(place, str(error))
         return None
     scores = {name: (score.low, score.high, Sorting(score.sorting)) for name, score in metadata.scores.items()}
-    return ProgramPlan(key=key, version=metadata.version[:32], folder=folder, scores=scores)
+    return ProgramPlan(
+        key=key,
+        version=metadata.version[:32],
+        folder=folder,
+        scores=scores,
+        needs_judge=metadata.settings.get("judge") == "llm",
+    )
 
 
 def _limits(section: Section) -> dict[str, float]:

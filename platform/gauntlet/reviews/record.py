@@ -7,8 +7,16 @@ from typing import Any, Final
 
 from gauntlet.reviews.models import Item
 from gauntlet.storage.services import open_artifact
-from gauntlet.trajectories.reading import events
-from gauntlet_scoring.trajectory import AnswerEvent, EndEvent, Event, ModelCallEvent, ModelResultEvent, ScenarioEvent
+from gauntlet.trajectories.reading import blob_text, events
+from gauntlet_scoring.trajectory import (
+    AnswerEvent,
+    EndEvent,
+    Event,
+    ModelCallEvent,
+    ModelResultEvent,
+    ScenarioEvent,
+    ToolResultEvent,
+)
 
 _A_MODEL: Final = "a model"  # its name is as good as a signature where few participants use it
 
@@ -16,7 +24,8 @@ _A_MODEL: Final = "a model"  # its name is as good as a signature where few part
 def blind_events(item: Item) -> Iterator[Event]:
     """What happened in the item's episode, without the scenario's line and the answer, which stand beside it.
 
-    Names of language models are left out. What an agent says of itself stays: the record is not rewritten.
+    Names of language models are left out. What an agent says of itself stays: the record is not rewritten. Of a large
+    tool result, which stands beside the record, the beginning is in its place: an expert can look nowhere else.
 
     Raises:
         zipfile.BadZipFile: the stored file is damaged.
@@ -26,7 +35,9 @@ def blind_events(item: Item) -> Iterator[Event]:
         return
     with open_artifact(item.episode.trajectory) as archive:
         for event in events(archive):
-            if not isinstance(event, ScenarioEvent | EndEvent | AnswerEvent):
+            if isinstance(event, ToolResultEvent) and event.blob is not None:
+                yield event.model_copy(update={"text": blob_text(archive, event), "blob": None})
+            elif not isinstance(event, ScenarioEvent | EndEvent | AnswerEvent):
                 yield _blind(event)
 
 

@@ -15,6 +15,7 @@ from gauntlet.reviews.selectors import ItemMark, Mark
 from gauntlet.web.trajectory_page import EventLine, lines
 
 _SHOWN_EVENTS: Final = 200
+_MOST_EVENTS: Final = 2000  # where all are asked for
 _TEXT: Final = 8_000  # characters of an answer
 
 
@@ -46,9 +47,9 @@ class Trajectory:
     data: str
 
 
-def trajectory(item: Item) -> Trajectory:
-    """The record of an item's episode, blind."""
-    events, cut = lines(blind_events(item), most=_SHOWN_EVENTS)
+def trajectory(item: Item, *, whole: bool = False) -> Trajectory:
+    """The record of an item's episode, blind; its beginning, unless the whole of it is asked for."""
+    events, cut = lines(blind_events(item), most=_MOST_EVENTS if whole else _SHOWN_EVENTS)
     said = answer(item)
     data = "" if said is None or said.data is None else json.dumps(said.data, ensure_ascii=False, indent=2)
     return Trajectory(events=events, cut=cut, answer=said.text[:_TEXT] if said else "", data=data[:_TEXT])

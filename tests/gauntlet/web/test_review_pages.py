@@ -92,6 +92,44 @@ def test_an_expert_reads_neither_whose_run_it_is_nor_what_the_judge_said(world, 
         assert not [secret for secret in names - {"small"} if secret in html]
 
 
+def test_a_long_record_is_begun_and_shown_whole_when_asked_for_with_large_results_in_their_place(world, fresh):
+    import hashlib
+    import io
+    import json
+    import zipfile
+
+    from gauntlet.storage.services import store
+
+    large = b"the first rows of a large result " * 900
+    digest = hashlib.sha256(large).hexdigest()
+    beside = {
+        "kind": "tool_result",
+        "call": "c",
+        "tool": "t",
+        "is_error": False,
+        "seconds": 1,
+        "blob": f"sha256:{digest}",
+    }
+    rows = [beside, *({"kind": "note", "text": f"note number {n}."} for n in range(300))]
+    lines = [{"seq": n, "at": "2026-11-01T00:00:00Z", "episode": "e", "turn": 0, **row} for n, row in enumerate(rows)]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("trajectory.jsonl", "\n".join(map(json.dumps, lines)))
+        archive.writestr(f"blobs/{digest}", large)
+    item = world.studies["judge"].items.get(number=1)
+    packed.seek(0)
+    item.episode.trajectory = store(packed, form="zip")
+    item.episode.save()
+    place = f"/reviews/{world.studies['judge'].pk}/1/"
+    begun, whole = fresh.get(place).content.decode(), fresh.get(f"{place}?whole=1").content.decode()
+    assert "the first rows of a large result" in begun
+    assert "note number 198." in begun
+    assert "note number 199." not in begun
+    assert "?whole=1" in begun
+    assert "note number 299." in whole
+    assert "there are more" not in whole
+
+
 def test_nobody_sees_what_others_have_answered(world, fresh):
     study = world.studies["judge"]
     services.save_judgement(

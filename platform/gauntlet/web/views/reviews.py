@@ -86,14 +86,19 @@ def item(request: HttpRequest, study_id: UUID, number: int) -> HttpResponse:
     if request.method == "POST":
         return _save(request, reviewer, found)
     judged = reviewer.study.kind == StudyKind.JUDGE
-    context = _context(reviewer) | {"item": found} | (_judged(reviewer, found) if judged else _rated(reviewer, found))
+    context = (
+        _context(reviewer)
+        | {"item": found}
+        | (_judged(reviewer, found, whole="whole" in request.GET) if judged else _rated(reviewer, found))
+    )
     return render(request, "reviews/judge.html" if judged else "reviews/rate.html", context)
 
 
-def _judged(reviewer: Reviewer, found: Item) -> dict[str, Any]:
+def _judged(reviewer: Reviewer, found: Item, *, whole: bool) -> dict[str, Any]:
     judgement = reviewer.judgements.filter(item=found).first()
     return {
-        "trajectory": reviews_page.trajectory(found),
+        "trajectory": reviews_page.trajectory(found, whole=whole),
+        "whole": whole,
         "questions": reviews_page.questions(judgement),
         "comment": judgement.comment if judgement else "",
     }

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Message = dict[str, Any]
 FIRST: Final = "any"  # in place of a model's name: the first that the phase offers
 _FRAME_BYTES: Final = 400  # of a request beside its messages and tools, when its reservation is reckoned
-_CONNECTION_TRIES: Final = 4  # by the client itself, of what the gateway asks to be sent again
+_CLIENT_RETRIES: Final = 2  # by the client itself, of what the gateway asks to be sent again
 
 
 class ModelUnavailable(GauntletError):
@@ -77,6 +77,7 @@ class Models:
         self._tries = tries
         self._lock = threading.Lock()
         self._client: Any = None
+        self._gone: ModelUnavailable | None = None  # nobody answers there: not asked again in this episode
         self._used = 0
         self._reserved = 0
         self.calls = 0
@@ -161,6 +162,8 @@ class Models:
         return needed
 
     def _ask(self, body: dict[str, Any]) -> Any:
+        if self._gone is not None:
+            raise self._gone
         client = self._opened()
         import openai
 
@@ -169,7 +172,8 @@ class Models:
         except openai.APIStatusError as error:
             raise ModelUnavailable(f"The models' endpoint refused the call: {error.message}") from error
         except openai.OpenAIError as error:
-            raise ModelUnavailable(f"The models' endpoint cannot be used: {error}") from error
+            self._gone = ModelUnavailable(f"The models' endpoint cannot be used: {error}")
+            raise self._gone from error
 
     def _opened(self) -> Any:
         with self._lock:
@@ -180,7 +184,7 @@ class Models:
                     message = "The package openai is missing. Install it with: pip install 'gauntlet-agent[models]'"
                     raise ModelUnavailable(message) from error
                 self._client = openai.OpenAI(
-                    base_url=self._episode.models_url, api_key="none", max_retries=_CONNECTION_TRIES
+                    base_url=self._episode.models_url, api_key="none", max_retries=_CLIENT_RETRIES
                 )
                 if self._model == FIRST:
                     self._model = self._first_offered(openai)

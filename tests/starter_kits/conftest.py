@@ -7,7 +7,6 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -46,23 +45,23 @@ ORDERS = [
 class Kit:
     """A kit's modules by name."""
 
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
+    def __init__(self, modules: dict[str, ModuleType]) -> None:
+        self._modules = modules
 
     def __getattr__(self, name: str) -> ModuleType:
-        if name not in self._names:
-            raise AttributeError(name)
-        return importlib.import_module(name)
+        try:
+            return self._modules[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
 
-@contextmanager
-def kit_modules(folder: Path) -> Iterator[Kit]:
-    """The modules of a kit's folder. Two kits have modules of the same names, so they are forgotten again."""
+def kit_modules(folder: Path) -> Kit:
+    """The modules of a kit's folder. Two kits have modules of the same names, so they are forgotten at once."""
     names = {path.stem for path in folder.glob("*.py")}
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(folder))
     try:
-        yield Kit(names)
+        return Kit({name: importlib.import_module(name) for name in sorted(names)})
     finally:
         sys.path.remove(str(folder))
         for name in names:
@@ -125,18 +124,16 @@ class Plant:
         return {name: getattr(self, name) for name in names}
 
 
-@pytest.fixture(scope="module")
-def supervisor_kit() -> Iterator[Kit]:
+@pytest.fixture(scope="session")
+def supervisor_kit() -> Kit:
     """The modules of `agent_as_tool`."""
-    with kit_modules(KITS / "agent_as_tool") as kit:
-        yield kit
+    return kit_modules(KITS / "agent_as_tool")
 
 
-@pytest.fixture(scope="module")
-def planner_kit() -> Iterator[Kit]:
+@pytest.fixture(scope="session")
+def planner_kit() -> Kit:
     """The modules of `plan_execute`."""
-    with kit_modules(KITS / "plan_execute") as kit:
-        yield kit
+    return kit_modules(KITS / "plan_execute")
 
 
 @pytest.fixture

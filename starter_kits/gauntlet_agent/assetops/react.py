@@ -59,16 +59,16 @@ class ReactAgent:
             {"role": "system", "content": self._instructions(desk)},
             {"role": "user", "content": request},
         ]
-        failures = 0
+        failures = successes = 0
         for _ in range(self._max_steps):
             said = self._models.say(fit(messages, limit=self._context), tools=self._tools(desk))
             calls = said.calls or _code_in(said, desk)
             if not calls:
-                return _report(said.text, failures)
+                return _report(said.text, failures=failures, successes=successes)
             messages.append(said.message)
             for call in calls:
                 observation, failed = self._observe(call, desk)
-                failures += failed
+                failures, successes = failures + failed, successes + (not failed)
                 role = {"role": "tool", "tool_call_id": call.id} if said.calls else {"role": "user"}
                 messages.append({**role, "content": observation})
         last = str(messages[-1]["content"])
@@ -122,12 +122,13 @@ def _code_in(said: Said, desk: Desk) -> tuple[ToolCall, ...]:
     return (ToolCall(id="code", name=CODE_TOOL, arguments={"code": found[-1]}),)
 
 
-def _report(text: str, failures: int) -> Report:
+def _report(text: str, *, failures: int, successes: int) -> Report:
     try:
         found = read_object(text)
     except NotJson:
-        status = "accomplished" if text.strip() else "failed"
-        return Report(clean(text), Review(status), "Prose.")  # type: ignore[arg-type]
+        if not successes:  # words that rest on nothing that was looked at
+            return Report.failed(f"No tool was used, and this was said: {clean(text)[:300]}")
+        return Report(clean(text), Review("accomplished" if text.strip() else "failed"), "Prose.")
     if found.get("unanswerable"):
         return Report.failed(str(found.get("text") or "The data cannot answer this."))
     said = clean(str(found.pop("text", "") or found.get("answer", "")))

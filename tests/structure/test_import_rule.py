@@ -39,6 +39,7 @@ ROOMS = {
 WIDER = {
     # `gauntlet test` runs the same sandbox and gateway on the participant's machine.
     "starter_kits/gauntlet_agent/cli/local.py": {"gauntlet_runtime", "gauntlet_scoring"},
+    "starter_kits/gauntlet_agent/cli/home_judge.py": {"gauntlet_scoring"},
 }
 OURS = {"gauntlet", "gauntlet_runtime", "gauntlet_scoring", "gauntlet_agent"}
 #: Source folder: what it may not import of anybody else's.

@@ -123,3 +123,56 @@ say(connection.getresponse().status)
     )
     assert outcome.said == [200]
     assert [episode.outcome.value for episode in outcome.episodes] == ["failed", "answered"]
+
+
+def in_a_child(work):
+    """What ``work`` gives in a forked child of this process, as text."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        status = 1
+        try:
+            os.write(write, str(work()).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as said:
+        text = said.read()
+    assert os.waitpid(pid, 0)[1] == 0
+    return text
+
+
+def warmed(pool):
+    """The process that the pool keeps warm."""
+    before = set(psutil.Process().children())
+    pool.warm()
+    (process,) = set(psutil.Process().children()) - before
+    return process
+
+
+def test_children_share_the_process_that_their_parent_has_warmed(pool):
+    warm = warmed(pool)
+
+    def work():
+        made = [pool.spawn() for _ in range(2)]
+        parents = {psutil.Process(one.pid).ppid() for one in made}
+        pool.close()
+        return parents == {warm.pid}
+
+    assert [in_a_child(work) for _ in range(2)] == ["True", "True"]
+    assert psutil.Process(pool.spawn().pid).ppid() == warm.pid
+
+
+def test_a_child_whose_parents_process_is_gone_makes_one_of_its_own(pool):
+    warm = warmed(pool)
+    warm.kill()
+    warm.wait(10)
+
+    def work():
+        with pool:
+            one = psutil.Process(pool.spawn().pid)
+            return os.getpid() in {parent.pid for parent in one.parents()[:2]}
+
+    assert in_a_child(work) == "True"

@@ -119,7 +119,8 @@ class RunSpec(_Message):
     max_parallel_episodes: int = 1
     isolation: Isolation = "submission"
     #: The first slice of an evaluation: one episode at a time until one has ended under a living agent, which is then
-    #: told as AGENT_PROVEN; an agent that opens none, or loses the first two to crashes, fails the evaluation.
+    #: told as AGENT_PROVEN; that it opened its first is told as AGENT_STARTED. An agent that opens none, or loses the
+    #: first two to crashes, fails the evaluation.
     probe: bool = False
     llm: ModelSpec | None = None  # the language models that the agent may call; their key is in no spec
 
@@ -240,6 +241,7 @@ class JobEvent(StrEnum):
 
     EPISODE_STARTED = "episode_started"
     EPISODE_ENDED = "episode_ended"
+    AGENT_STARTED = "agent_started"
     AGENT_PROVEN = "agent_proven"
 
 

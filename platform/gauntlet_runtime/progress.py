@@ -19,7 +19,7 @@ class Progress:
 
     Args:
         folder: the job's; trajectories are packed into it
-        on_event: told of each end, and of the proof that the agent works
+        on_event: told of each end, that the agent has come up, and of the proof that it works
     """
 
     def __init__(self, spec: RunSpec, *, folder: Path, on_event: Callable[[JobEvent, dict[str, Any]], None]) -> None:
@@ -29,6 +29,7 @@ class Progress:
         self._results: dict[str, EpisodeResult] = {}
         self._crashed: set[str] = set()
         self.probing = spec.probe
+        self._told_start = False
         self.failure: Failure | None = None  # of the whole evaluation
         self.done_at: float | None = None  # (monotonic) when the last episode had its result
 
@@ -39,6 +40,12 @@ class Progress:
     def results(self) -> list[EpisodeResult]:
         """What came out so far, in the episodes' order."""
         return [self._results[one.episode] for one in self._spec.episodes if one.episode in self._results]
+
+    def begin(self) -> None:
+        """An episode was opened: an agent that does that has come up, and others of it may."""
+        if self.probing and not self._told_start:
+            self._told_start = True
+            self._on_event(JobEvent.AGENT_STARTED, {})
 
     def keep(self, ended: EpisodeEnded) -> None:
         """An episode ended: its result, its record, and what its end shows."""

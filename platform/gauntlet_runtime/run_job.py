@@ -297,6 +297,7 @@ class RunJob:
         match event:
             case EpisodeOpened(episode=episode, attempt=attempt):
                 self._on_event(JobEvent.EPISODE_STARTED, {"episode": episode, "attempt": attempt})
+                self._progress.begin()
                 self._prepare_next()
             case EpisodeEnded():
                 self._keep(event)

@@ -177,7 +177,7 @@ def _unscored(episodes: Iterable[Episode]) -> Failure | None:
 
 @transaction.atomic
 def report_progress(*, job: uuid.UUID, token: uuid.UUID, event: JobEvent, detail: dict[str, Any]) -> None:
-    """Note that an episode started or ended, or queue what waited for the agent to prove that it works.
+    """Note that an episode started or ended, or queue what waited for the agent to come up.
 
     What is reported twice counts once, so that no number goes backwards and no episode has two jobs.
 
@@ -192,6 +192,6 @@ def report_progress(*, job: uuid.UUID, token: uuid.UUID, event: JobEvent, detail
             evaluation.episodes.filter(pk=detail["episode"], ended_at__isnull=True).update(ended_at=database_now())
             evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
             evaluation.save(update_fields=["episodes_done"])
-        case JobEvent.AGENT_PROVEN:
+        case JobEvent.AGENT_STARTED | JobEvent.AGENT_PROVEN:  # either may have been lost
             never_queued = evaluation.episodes.filter(job=None, attempts=0).order_by("position")
             _create_run_jobs(evaluation, list(never_queued))

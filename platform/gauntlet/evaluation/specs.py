@@ -55,7 +55,7 @@ def _run_spec(job: Job) -> RunSpec:
 
 
 def _is_proven(evaluation: Evaluation) -> bool:
-    """The first job was lost after it had told that the agent works: further ones are made only then."""
+    """The first job was lost after it had told that the agent came up: further ones are made only then."""
     return evaluation.jobs.filter(kind=JobKind.RUN, index__gt=0).exists()
 
 

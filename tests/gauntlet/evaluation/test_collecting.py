@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.models import Evaluation, Job
-from gauntlet_runtime.jobs import EpisodeResult, Failure, JobEvent, RunResult, RunSpec, ScoreSpec
+from gauntlet_runtime.jobs import EpisodeResult, Failure, JobEvent, LeaseLost, RunResult, RunSpec, ScoreSpec
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -38,7 +38,7 @@ def slices(claims: list[Any]) -> list[list[str]]:
     return [[spec.episode for spec in claim.spec.episodes] for claim in claims]
 
 
-def test_one_slice_runs_first_and_the_others_are_queued_when_the_agent_has_proven_itself(
+def test_one_slice_runs_first_and_the_others_are_queued_when_the_agent_has_come_up(
     in_slices: Callable[[int], Evaluation], worker: Any
 ) -> None:
     evaluation = in_slices(2)
@@ -46,7 +46,7 @@ def test_one_slice_runs_first_and_the_others_are_queued_when_the_agent_has_prove
     assert isinstance(first.spec, RunSpec)
     assert first.spec.probe
     assert worker.claim() is None
-    worker.source.report(first, JobEvent.AGENT_PROVEN, {})
+    worker.source.report(first, JobEvent.AGENT_STARTED, {})
     worker.source.report(first, JobEvent.AGENT_PROVEN, {})
     rest = [worker.must_claim(), worker.must_claim()]
     assert worker.claim() is None
@@ -57,6 +57,24 @@ def test_one_slice_runs_first_and_the_others_are_queued_when_the_agent_has_prove
         assert evaluation.jobs.filter(kind="score").count() == 0
         worker.source.finish(claim, worker.run(claim))
     assert worker.must_claim().spec.kind == "score"
+
+
+def test_an_agent_that_fails_its_first_slice_fails_though_others_are_queued(
+    in_slices: Callable[[int], Evaluation], worker: Any
+) -> None:
+    evaluation = in_slices(2)
+    first = worker.must_claim()
+    worker.source.report(first, JobEvent.AGENT_STARTED, {})
+    second = worker.must_claim()
+    broken = Failure(code=FailureCode.AGENT_ERROR, message="It crashed in both.")
+    worker.source.finish(first, RunResult(episodes=[], failure=broken))
+    evaluation.refresh_from_db()
+    assert (evaluation.state, evaluation.failure_code) == ("failed", "agent_error")
+    assert worker.claim() is None
+    with pytest.raises(LeaseLost):
+        worker.source.renew(second)
+    with pytest.raises(LeaseLost):
+        worker.source.finish(second, worker.run(second))
 
 
 def test_slices_whose_queueing_was_never_reported_follow_when_the_first_is_done(

@@ -71,7 +71,8 @@ def test_the_probe_runs_one_alone_then_the_others(room):
         probe=True,
     )
     told = [event for event, _ in outcome.events]
-    assert told[:3] == [JobEvent.EPISODE_STARTED, JobEvent.EPISODE_ENDED, JobEvent.AGENT_PROVEN]
+    first = [JobEvent.EPISODE_STARTED, JobEvent.AGENT_STARTED, JobEvent.EPISODE_ENDED, JobEvent.AGENT_PROVEN]
+    assert told[:4] == first
     assert [e.failure for e in outcome.episodes] == [None] * 3
 
 

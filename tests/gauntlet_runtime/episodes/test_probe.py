@@ -20,8 +20,17 @@ def test_the_platform_is_told_once_when_the_first_episode_has_ended(room):
     assert told.count(JobEvent.AGENT_PROVEN) == 1
 
 
+def test_the_platform_is_told_once_when_the_first_episode_was_opened_however_it_ends(room):
+    crashes = "e = next_episode()\nif e['scenario']['id'] == 's0': raise SystemExit(3)\nanswer(e)"
+    outcome = room.agent(crashes, keys=["A", "B"], probe=True)
+    told = [event for event, _ in outcome.events]
+    assert told[:3] == [JobEvent.EPISODE_STARTED, JobEvent.AGENT_STARTED, JobEvent.EPISODE_ENDED]
+    assert told.count(JobEvent.AGENT_STARTED) == 1
+
+
 def test_a_slice_that_is_no_probe_tells_nothing_of_the_kind(room):
     outcome = room.agent("while (e := next_episode()): answer(e)", keys=["A"])
+    assert JobEvent.AGENT_STARTED not in [event for event, _ in outcome.events]
     assert JobEvent.AGENT_PROVEN not in [event for event, _ in outcome.events]
 
 
@@ -69,6 +78,7 @@ def test_an_agent_that_cannot_start_fails_the_evaluation_at_once(room):
     outcome = room.agent("import no_such_module", keys=["A", "B"], probe=True)
     assert outcome.result.failure.code is FailureCode.AGENT_ERROR
     assert outcome.episodes == []
+    assert outcome.events == []
     assert "no_such_module" in outcome.result.log
     assert outcome.result.failure.message == (
         "The agent ended with exit code 1 before it asked for an episode. Its output is in the log."

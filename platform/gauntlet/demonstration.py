@@ -1,11 +1,11 @@
-"""The demonstration: the quickstart competition, three participants, their agents, and what came of it."""
+"""The demonstration: both tracks of AssetOps, three participants, their agents, and what came of it."""
 
 from __future__ import annotations
 
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,37 +15,58 @@ from django.core.files import File
 from django.utils import timezone
 
 from gauntlet.accounts.models import User
-from gauntlet.competitions.models import Competition, Phase
+from gauntlet.competitions.models import Column, Competition, Phase
 from gauntlet.competitions.services import import_bundle, join
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_story
 from gauntlet.evaluation.story import SubmissionStory
-from gauntlet.leaderboards.selectors import Board, board
+from gauntlet.leaderboards.selectors import Board, Cell, board
 from gauntlet.storage.folders import write_zip
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.services import receive
 
-SLUG: Final = "quickstart"
 ORGANIZER: Final = "organizer"
-PHASE: Final = 1  # the test phase: hidden scenarios
+TEST: Final = 1  # the phase with hidden scenarios
+DISTRACTED: Final = 2  # the same scenarios, with tools that only sound useful
+TRACKS: Final = ("planning", "execution")
+#: A demonstration is short: few questions, a short record. The usual competition asks 141.
+_SIZE: Final = {
+    "planning": ("--hidden-questions", "12"),
+    "execution": ("--hidden-questions", "12", "--distractors"),
+}
+_SMALL: Final = ("--public-questions", "8", "--telemetry-days", "200")
+# Open whatever the clock says: the phases of the usual competition have dates.
+_OPEN: Final = ("--development-start", "2020-01-01 00:00:00", "--test-start", "2020-01-02 00:00:00")
 
 
 @dataclass(frozen=True)
-class DemoAgent:
-    """A participant of the demonstration and the folder of the agent that it submits."""
+class Entry:
+    """An agent's folder, who submits it, to which track and phase, and the status that it must end with."""
 
     participant: str
     folder: Path
-    expected: str  # the status that the demonstration must end with
+    track: str
+    phase: int
+    expected: str = "finished"
+
+    @property
+    def name(self) -> str:
+        """Who and where, in a few words."""
+        return f"{self.participant} ({self.track}{', distracted' if self.phase == DISTRACTED else ''})"
 
 
-def demo_agents() -> list[DemoAgent]:
-    """A good agent, a weak one, and one that crashes."""
-    agents = settings.BASE_DIR / "competitions" / "quickstart" / "demo_agents"
+def entries() -> list[Entry]:
+    """Both starter kits in both tracks, one of them again with distractors, and an agent that crashes."""
+    kits = settings.BASE_DIR / "starter_kits"
+    supervisor, planner = kits / "agent_as_tool", kits / "plan_execute"
+    crashing = settings.BASE_DIR / "competitions" / "quickstart" / "demo_agents" / "crashing"
     return [
-        DemoAgent("ada", settings.BASE_DIR / "starter_kits" / "minimal", "finished"),
-        DemoAgent("bob", agents / "weak", "finished"),
-        DemoAgent("eve", agents / "crashing", "failed"),
+        Entry("ada", supervisor, "execution", TEST),
+        Entry("bob", planner, "execution", TEST),
+        Entry("ada", supervisor, "execution", DISTRACTED),
+        Entry("ada", supervisor, "planning", TEST),
+        Entry("bob", planner, "planning", TEST),
+        Entry("eve", crashing, "execution", TEST, expected="failed"),
     ]
 
 
@@ -57,9 +78,10 @@ def demo_user(name: str, *, password: str) -> User:
     return user
 
 
-def quickstart(organizer: User) -> Competition:
-    """The quickstart competition, generated from this installation's secret and imported if it is not there yet."""
-    existing = Competition.objects.filter(slug=SLUG).first()
+def track_competition(track: str, organizer: User) -> Competition:
+    """A track of AssetOps, generated from this installation's secret and imported if it is not there yet."""
+    slug = f"assetops-{track}"
+    existing = Competition.objects.filter(slug=slug).first()
     if existing:
         return existing
     folder = settings.VAR / "demo" / secrets.token_hex(8)
@@ -67,16 +89,16 @@ def quickstart(organizer: User) -> Competition:
     secret.parent.mkdir(parents=True, exist_ok=True)
     secret.touch(mode=0o600)
     secret.write_text(settings.GAUNTLET_SECRET)
-    generator = settings.BASE_DIR / "competitions" / "quickstart" / "generator" / "make.py"
-    command = [sys.executable, str(generator), "--secret-file", str(secret), "--out", str(folder)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return import_bundle(folder, organizer=organizer, slug=SLUG, publish=True)
+    generator = settings.BASE_DIR / "competitions" / "assetops" / "generator" / "make.py"
+    command = [sys.executable, str(generator), "--track", track, "--secret-file", str(secret), "--out", str(folder)]
+    subprocess.run([*command, *_SIZE[track], *_SMALL, *_OPEN], check=True, stdout=subprocess.DEVNULL)
+    return import_bundle(folder, organizer=organizer, slug=slug, publish=True)
 
 
 def submit(phase: Phase, user: User, folder: Path) -> Submission:
     """Zip an agent's folder and submit it the way an upload is."""
     join(phase.competition, user=user, terms_accepted=True)
-    archive = settings.VAR / "demo" / f"{user.username}.zip"
+    archive = settings.VAR / "demo" / f"{user.username}-{folder.name}.zip"
     with archive.open("w+b") as opened:
         write_zip(folder, opened)
         opened.seek(0)
@@ -99,14 +121,16 @@ def stories(submissions: Sequence[Submission]) -> list[SubmissionStory]:
     return [submission_story(fresh[one.pk], audience=Audience.OWNER, now=now) for one in submissions]
 
 
-def progress_line(told: Sequence[SubmissionStory]) -> str:
-    """One line that says where each submission stands."""
+def progress_line(entered: Sequence[Entry], told: Sequence[SubmissionStory]) -> str:
+    """One line that says how many submissions are through, and where the others stand."""
     parts = []
-    for story in told:
+    for entry, story in zip(entered, told, strict=True):
         done = sum(one.episodes_done for one in story.evaluations)
         total = sum(one.episodes_total for one in story.evaluations)
-        parts.append(f"{story.participant}: {story.status}" + (f" {done}/{total}" if total else ""))
-    return "   ".join(parts)
+        if not story.final:
+            parts.append(f"{entry.name} {story.status}" + (f" {done}/{total}" if total else ""))
+    through = sum(story.final for story in told)
+    return "   ".join([f"{through} of {len(told)} done", *parts])
 
 
 def board_of(phase: Phase) -> Board:
@@ -115,22 +139,59 @@ def board_of(phase: Phase) -> Board:
     return board(leaderboard=leaderboard, phase=phase)
 
 
-def board_text(found: Board) -> str:
+def whole_columns(found: Board) -> list[Column]:
+    """The columns over all scenarios."""
+    return [column for column in found.columns if not column.where]
+
+
+def part_columns(found: Board, tag: str) -> list[Column]:
+    """The columns over the scenarios with one value of a tag: type, category or stage."""
+    return [column for column in found.columns if tag in column.where]
+
+
+def board_text(found: Board, columns: Sequence[Column]) -> str:
     """The board as a table of text: values with the columns' digits, the primary one with its interval."""
-    head = ["rank", "participant", *(column.title for column in found.columns)]
-    rows = []
-    for row in found.rows:
-        cells = []
-        for column in found.columns:
-            cell = row.cells.get(column.key)
-            text = cell.text if cell else "–"
-            if cell and cell.low is not None and cell.high is not None:
-                text += f" [{cell.low:.{column.precision}f}, {cell.high:.{column.precision}f}]"
-            cells.append(text)
-        rows.append([str(row.rank or "–"), row.participant, *cells])
-    widths = [max(len(line[index]) for line in [head, *rows]) for index in range(len(head))]
-    align: list[Callable[[str, int], str]] = [str.rjust, str.ljust, *[str.rjust] * len(found.columns)]
+    rows = [
+        [str(row.rank or "–"), row.participant, *(_cell_text(row.cells, column) for column in columns)]
+        for row in found.rows
+    ]
+    return table_text(["rank", "participant", *(column.title for column in columns)], rows)
+
+
+def _cell_text(cells: Mapping[str, Cell], column: Column) -> str:
+    cell = cells.get(column.key)
+    if cell is None:
+        return "–"
+    if cell.low is None or cell.high is None:
+        return cell.text
+    return f"{cell.text} [{cell.low:.{column.precision}f}, {cell.high:.{column.precision}f}]"
+
+
+def comparison_text(plain: Board, distracted: Board, keys: Sequence[str]) -> str:
+    """The scores of those who are on both boards, side by side: without distractors, and with them."""
+    columns = [column for column in plain.columns if column.key in keys]
+    head = ["participant", *(f"{column.title} {word}" for column in columns for word in ("without", "with"))]
+    noisy = {row.participant: row for row in distracted.rows}
+    rows = [
+        [
+            row.participant,
+            *(
+                cells[column.key].text if column.key in cells else "–"
+                for column in columns
+                for cells in (row.cells, noisy[row.participant].cells)
+            ),
+        ]
+        for row in plain.rows
+        if row.participant in noisy
+    ]
+    return table_text(head, rows)
+
+
+def table_text(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows of cells in columns as wide as they must be; the participant's name to the left, all else to the right."""
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(head))]
+    align: list[Callable[[str, int], str]] = [str.ljust if title == "participant" else str.rjust for title in head]
     return "\n".join(
-        "  ".join(place(cell, width) for place, cell, width in zip(align, line, widths, strict=True))
-        for line in [head, *rows]
+        "  ".join(place(cell, width) for place, cell, width in zip(align, line, widths, strict=True)) for line in lines
     )

@@ -20,6 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     rules = Rules(
         models=tuple(given.models),
         judge=given.judge,
+        provider=given.provider,
         trials=given.trials,
         calendar=Calendar(given.development_start, given.test_start, given.test_end),
     )
@@ -53,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--distractors", action="store_true", help="a second test phase, with the ten distractors")
     parser.add_argument("--models", nargs="*", default=[], help="language models that agents may call")
     parser.add_argument("--judge", help="language model that judges in place of the declared checks")
+    parser.add_argument("--provider", help="where models and judge come from, as the installation calls it")
     parser.add_argument("--trials", type=int, default=1, help="how often each hidden question is asked")
     parser.add_argument("--public-questions", type=int, default=PUBLIC_QUESTIONS)
     parser.add_argument("--hidden-questions", type=int, help="the whole set of 141 where left out")

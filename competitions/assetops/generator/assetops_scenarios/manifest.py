@@ -56,10 +56,14 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What an organizer chooses of a track: the models that the door offers, the judge, and how often each runs."""
+    """What an organizer chooses of a track: the models that the door offers, the judge, and how often each runs.
+
+    ``provider`` is where models and judge come from; an installation that knows one alone needs none named.
+    """
 
     models: tuple[str, ...] = ()
     judge: str | None = None
+    provider: str | None = None
     trials: int = 1
     calendar: Calendar = field(default_factory=Calendar)
 
@@ -111,8 +115,19 @@ def _task(track: str, task: Task, rules: Rules) -> dict[str, Any]:
         "reference_data": task.reference,
         "scoring_programs": [{"name": name, "version": "1"} for name in _PROGRAMS[track]],
         "limits": dict(_LIMITS[track]),
-        **({"judge": {"model": rules.judge, "cost_budget": 50}} if rules.judge and track == "execution" else {}),
+        **(_judge(rules) if track == "execution" else {}),
     }
+
+
+def _judge(rules: Rules) -> dict[str, Any]:
+    """The language model that judges, where the declared checks do not."""
+    if not rules.judge:
+        return {}
+    return {"judge": {"model": rules.judge, **_provider(rules), "token_budget": 20_000_000}}
+
+
+def _provider(rules: Rules) -> dict[str, str]:
+    return {"provider": rules.provider} if rules.provider else {}
 
 
 def _development(task: Task, rules: Rules) -> dict[str, Any]:
@@ -156,7 +171,7 @@ def _models(rules: Rules) -> dict[str, Any]:
     """The language models that an agent of the phase may call, and how much of them for a question."""
     if not rules.models:
         return {}
-    return {"llm": {"models": list(rules.models), "per_episode": {"tokens": 200_000}}}
+    return {"llm": {"models": list(rules.models), **_provider(rules), "per_episode": {"tokens": 200_000}}}
 
 
 def _board(track: str, asked: Sequence[Question], rules: Rules) -> dict[str, Any]:

@@ -24,6 +24,7 @@ FINISH: Final = "Finish"
 # Written without spaces between words: every character with its marks is a token.
 _UNSPACED_SCRIPTS: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN"})
 _MIDNIGHT: Final = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]00:00(?::00(?:\.0+)?)?(?:Z|\+00:00)?", re.IGNORECASE)
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -51,6 +52,8 @@ def tokenize(text: str) -> list[str]:
     marks, is one. On ASCII text the result equals that of rouge-score's own tokenizer without stemming
     (``[a-z0-9]+`` of the lower-cased text), which drops every letter beyond ASCII.
     """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())  # the same, and ten times as fast
     tokens: list[str] = []
     word: list[str] = []
     alone = False

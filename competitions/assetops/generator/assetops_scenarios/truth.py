@@ -105,7 +105,10 @@ def _step(call: Call, name: str) -> ExecutionStep:
 
 
 def _checks(question: Question) -> Checks:
-    """What the judge looks at: did what had to be done; asked for the right data; has the right result."""
+    """What the judge looks at: did what had to be done; asked for the right data; has the right result.
+
+    The board is ranked by the first, so that a wrong answer counts there too: a question is not done with one.
+    """
     needed = [call for call in question.calls if call.needed]
     actions: list[Check] = list({call.tool: _used(call) for call in needed}.values())
     evidence: list[Check] = [check for call in needed for check in _called(call)]
@@ -114,11 +117,14 @@ def _checks(question: Question) -> Checks:
         return Checks(
             task_completion=[declines, *actions], data_retrieval_accuracy=evidence, result_verification=[declines]
         )
-    answers: list[Check] = [AbstainsCheck(value=False), ContainsFieldsCheck(paths=list(question.fields))]
+    values = [_value_check(name, one) for name, one in question.fields.items() if one.value is not None]
+    asked_for: list[Check] = [
+        ContainsFieldsCheck(paths=[name]) for name, one in question.fields.items() if one.value is None
+    ]
     return Checks(
-        task_completion=[*answers, *actions],
+        task_completion=[AbstainsCheck(value=False), *values, *asked_for, *actions],
         data_retrieval_accuracy=evidence,
-        result_verification=[_value_check(name, one) for name, one in question.fields.items() if one.value is not None],
+        result_verification=values,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -25,6 +27,7 @@ BARE_ENVIRONMENT: Final = {  # PATH is the image's own
 }
 LOG_BYTES: Final = 32 << 10
 CHATTER_BYTES: Final = 64 << 20  # on stderr, in a whole job: an environment that logs is not to be ended for it
+STARTING_AT_ONCE: Final = len(os.sched_getaffinity(0))  # programs of one job; more would only slow each other
 _STARTS: Final = 3  # how often a program that never answers the handshake is tried
 
 
@@ -55,14 +58,37 @@ class Environments:
         self._fail = fail
         self._runs: dict[int, Run] = {}
         self._failed_starts: dict[int, int] = {}  # in a row, by place
+        self._waiting: deque[int] = deque()  # places that have not had a program yet
+        self._starting: set[int] = set()
         self.log = ""  # the end of what the lost ones printed on stderr
 
-    def start(self, slot: int) -> None:
-        """Start a program for this place and hand its pipes over.
+    def open(self, places: int) -> None:
+        """Start a program for each of this many places: the first at once, the others as those before have started.
+
+        So the first episode does not wait until all of them have.
 
         Raises:
             SandboxError
         """
+        self._waiting.extend(range(places))
+        self._start_more()
+
+    def ready(self, slot: int) -> None:
+        """The gateway was told the tools of this one.
+
+        Raises:
+            SandboxError
+        """
+        self._starting.discard(slot)
+        self._start_more()
+
+    def _start_more(self) -> None:
+        while self._waiting and len(self._starting) < STARTING_AT_ONCE:
+            self._starting.add(self._waiting[0])
+            self._start(self._waiting.popleft())
+
+    def _start(self, slot: int) -> None:
+        """Start a program for this place and hand its pipes over."""
         run = self._sandbox.prepare(
             SandboxSpec(
                 image=self._spec.image,
@@ -106,9 +132,10 @@ class Environments:
             self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
         failed = self._failed_starts[slot] = 0 if served else self._failed_starts.get(slot, 0) + 1
         if failed < _STARTS:
-            self.start(slot)
+            self._start(slot)
         else:
             self._gateway.send(EnvironmentDown(slot=slot, message=self._why(verdict)))
+            self.ready(slot)
 
     def _why(self, verdict: Verdict | None) -> str:
         subject = "The competition's environment"

@@ -24,6 +24,7 @@ from gauntlet_runtime.gateway.messages import (
     Begin,
     CodeWanted,
     EnvironmentLost,
+    EnvironmentReady,
     EpisodeEnded,
     EpisodeOpened,
     JobSetup,
@@ -199,8 +200,7 @@ class RunJob:
         self._gateway.send(Begin(setup=self._write_setup()))
         if self._access is not None:
             self._gateway.send(models_offered(self._access))
-        for slot in range(self._slots):
-            self._environments.start(slot)
+        self._environments.open(self._slots)
 
     def _write_setup(self) -> Path:
         records = self._folder / "records"
@@ -301,6 +301,8 @@ class RunJob:
                 self._prepare_next()
             case EpisodeEnded():
                 self._keep(event)
+            case EnvironmentReady(slot=slot):
+                self._environments.ready(slot)
             case EnvironmentLost(slot=slot, served=served):
                 self._environments.lost(slot, served=served)
             case AgentIdle(generation=generation):

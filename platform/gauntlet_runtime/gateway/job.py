@@ -33,6 +33,7 @@ from gauntlet_runtime.gateway.fatal import give_up, watch
 from gauntlet_runtime.gateway.messages import (
     AgentClosed,
     EnvironmentLost,
+    EnvironmentReady,
     EpisodeOpened,
     JobSetup,
 )
@@ -61,7 +62,12 @@ class Job:
         self._notify = notify
         self._queue = deque(Waiting(spec) for spec in setup.episodes)
         self._slots = Slots(
-            setup.slots, call_seconds=setup.call_seconds, spawn=self._spawn, lost=self._lose, changed=self._wake
+            setup.slots,
+            call_seconds=setup.call_seconds,
+            spawn=self._spawn,
+            ready=lambda number: notify(EnvironmentReady(slot=number)),
+            lost=self._lose,
+            changed=self._wake,
         )
         self._open: dict[str, Episode] = {}
         self._over: dict[str, ApiError] = {}

@@ -149,6 +149,13 @@ class EpisodeEnded(_Message):
         return not self.lost and (self.failure is None or self.failure.owner is Owner.PARTICIPANT)
 
 
+class EnvironmentReady(_Message):
+    """Gateway: this environment has started: it has told its tools."""
+
+    kind: Literal["environment_ready"] = "environment_ready"
+    slot: int
+
+
 class EnvironmentLost(_Message):
     """Gateway: this environment died, hung or talked nonsense; a new one is wanted."""
 
@@ -219,7 +226,15 @@ Command = Annotated[
 ]
 ModelNotice = ModelReserve | ModelSettled | ModelAnswerWanted | ModelAnswerKept
 Notice = Annotated[
-    Ready | EpisodeOpened | EpisodeEnded | EnvironmentLost | AgentIdle | AgentClosed | CodeWanted | ModelNotice,
+    Ready
+    | EpisodeOpened
+    | EpisodeEnded
+    | EnvironmentReady
+    | EnvironmentLost
+    | AgentIdle
+    | AgentClosed
+    | CodeWanted
+    | ModelNotice,
     Field(discriminator="kind"),
 ]
 COMMANDS: Final[TypeAdapter[Command]] = TypeAdapter(Command)

@@ -33,6 +33,7 @@ class Slots:
     Args:
         call_seconds: after which an unanswered call means that an environment hangs
         spawn: runs something beside, for as long as the job lasts
+        ready: is told of the place of an environment that has started
         lost: is told of an environment that cannot go on, and why
         changed: is told that one may be free now
     """
@@ -43,12 +44,14 @@ class Slots:
         *,
         call_seconds: float,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        ready: Callable[[int], None],
         lost: Callable[[Slot, EnvironmentLink, str], Awaitable[None]],
         changed: Callable[[], None],
     ) -> None:
         self._slots = [Slot(number) for number in range(count)]
         self._call_seconds = call_seconds
         self._spawn = spawn
+        self._ready = ready
         self._lost = lost
         self._changed = changed
 
@@ -73,6 +76,7 @@ class Slots:
     async def _watch(self, slot: Slot, link: EnvironmentLink) -> None:
         try:
             await link.tools()
+            self._ready(slot.number)
             await link.ended.wait()
             reason = "it ended"
         except EnvironmentFailed as error:

@@ -60,6 +60,16 @@ def test_a_half_answered_one_can_be_left_and_comes_back_last(world, fresh):
     assert "still lacks an answer" in text(again)
 
 
+@pytest.mark.parametrize("number", [0, 13, 2**31, 10**30])
+def test_a_number_that_no_item_has_is_not_there(world, fresh, organizer, number):
+    study = world.studies["judge"].pk
+    assert fresh.get(f"/reviews/{study}/{number}/").status_code == 404
+    assert fresh.post(f"/reviews/{study}/{number}/", ANSWERS).status_code == 404
+    page = f"{PLANT}/organizer/reviews/{study}/"
+    assert organizer.post(f"{page}reviewers/{number + 10**6}/withdraw").url == page
+    assert organizer.get(f"{page}?page={number}").status_code == 200
+
+
 def test_a_script_saves_on_the_way_and_is_told_how_far_it_is(world, fresh):
     place = f"/reviews/{world.studies['judge'].pk}/"
     answer = fresh.post(f"{place}3/", ANSWERS, headers={"Accept": "application/json"})

@@ -70,7 +70,7 @@ def look(text: str) -> None:
     check_scenarios_text(text, truths=report.truths)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(changes=st.lists(st.tuples(st.sampled_from(places(SOUND)), JSON), min_size=1, max_size=3))
 @example(changes=[(("execution_steps", 0, "name"), [])])
 @example(changes=[(("execution_steps", 0, "agent"), {})])
@@ -89,14 +89,14 @@ def test_a_scenario_with_anything_anywhere_gives_a_report(changes):
     look(json.dumps(row, indent=1))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(value=JSON)
 def test_any_json_gives_a_report(value):
     look(json.dumps(value))
     look(json.dumps([value, value], indent=2))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     text=st.text(max_size=40) | st.sampled_from(['{"id": 1', "[{}", '{"a": "\\u', "[1,]", "\ufeff", "\x00", "{}\r\n{}"])
 )

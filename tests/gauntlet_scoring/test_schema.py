@@ -115,7 +115,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(place=st.sampled_from(places(FULL)), change=st.sampled_from(["replace", "remove", "add"]), value=VALUES)
 @example(place=("id",), change="replace", value=True)
 @example(place=("id",), change="replace", value=400.0)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +76,26 @@ def test_the_board_shows_it_as_json_and_csv(finished):
     assert row["scores"]["rubric"]["value"] == 1.0
     (line,) = csv.DictReader(io.StringIO(ada.api.get(f"{address}.csv").raise_for_status().text))
     assert (line["rank"], line["participant"], float(line["rubric"])) == ("1", "ada", 1.0)
+
+
+@pytest.mark.parametrize("program", ["rubric", "rouge"])
+def test_its_organizer_scores_it_again_with_the_same_scores(finished, module_platform, program):
+    """Over HTTP with a token, from what is stored, without the agent: `gauntlet-score rescore`."""
+    _, _, evaluation = finished
+    organizer = next(person for person in module_platform.people if person.name == "organizer")
+    token = organizer.api.headers["Authorization"].removeprefix("Bearer ")
+    command = Path(sys.executable).with_name("gauntlet-score")
+    address = f"{module_platform.base}/evaluations/{evaluation.pk}"
+    arguments = ["rescore", address, "--program", program, "--format", "json"]
+    environment = {**os.environ, "GAUNTLET_TOKEN": token}
+    done = subprocess.run([command, *arguments], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["same"]
+    stored = dict(evaluation.scores.filter(key__startswith=f"{program}.").values_list("key", "value"))
+    assert {f"{program}.{row['key']}": row["new"] for row in found["scores"]} == pytest.approx(stored, abs=1e-9)
+
+
+def test_a_participant_does_not_get_what_it_was_scored_from(finished):
+    ada, _, evaluation = finished
+    assert ada.api.get(f"/api/v1/evaluations/{evaluation.pk}/scoring-input").status_code == 404

@@ -135,7 +135,7 @@ def test_a_vocabulary_is_beside_the_file_or_named(file: Path, tmp_path: Path) ->
     (tmp_path / "vocabulary.json").write_text(json.dumps(own))
     run("validate", file)
     run("validate", "--vocabulary", "assetops", file, status=1)
-    assert "takes assetops, open or a file" in run("validate", "--vocabulary", tmp_path / "no", file, status=2)
+    assert "takes assetops, mcp, open or a file" in run("validate", "--vocabulary", tmp_path / "no", file, status=2)
 
 
 def test_convert_there_and_back_is_the_same_file(file: Path, tmp_path: Path) -> None:

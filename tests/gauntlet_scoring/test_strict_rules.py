@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from gauntlet_scoring.validation import ASSETOPS, OPEN, FindingClass, Level, check_text
+from gauntlet_scoring.validation import ASSETOPS, MCP, OPEN, FindingClass, Level, check_text
 from gauntlet_scoring.validation.vocabulary import CATEGORIES, MCP_SERVER_TYPES, Vocabulary, read_vocabulary
 
 FLAGS = dict.fromkeys(("name", "action", "arguments", "outputs"), True)
@@ -123,6 +123,41 @@ def test_a_resource_is_named_by_a_uri(uri, right):
 def test_the_guides_categories_and_server_types_are_all_there():
     assert len(CATEGORIES) == 8
     assert len(MCP_SERVER_TYPES) == 10
+
+
+@pytest.mark.parametrize(
+    ("type_", "read", "agent", "words"),
+    [
+        ("multi-mcp", "read_file", "filesystem", None),
+        ("multi-mcp", "filesystem/read_file", "filesystem", None),
+        ("multiagent", "read_file", "filesystem", None),
+        ("filesystem", "read_file", "filesystem", "must be 'multiagent'"),
+        ("multi-mcp", "read_file", "file-system", "did you mean 'filesystem'"),
+        ("multi-mcp", "slack/read_file", "filesystem", "is not that of 'filesystem'"),
+    ],
+)
+def test_the_guides_server_types_have_any_tool(type_, read, agent, words):
+    """The shape of the guide's multi-MCP pattern: a file is read, a database asked, both over servers."""
+    arguments = {"resource_uri": "file:///data/members.csv"}
+    row = {
+        **SOUND,
+        "type": type_,
+        "text": "Which members of the file are unknown to the database?",
+        "planning_steps": [{"agent": "database", "instruction": "Look for every member of the file."}],
+        "execution_steps": [
+            step("read_members", read, agent, arguments=arguments, outputs=["members"]),
+            step(
+                "ask_database", "query", "database", arguments={"sql": "… IN (@members)"}, outputs=["unknown_members"]
+            ),
+            step("finish", "Finish", "database", arguments="@unknown_members"),
+        ],
+        "execution_links": [
+            {"source": "read_members", "target": "ask_database"},
+            {"source": "ask_database", "target": "finish"},
+        ],
+    }
+    found = [each for each in findings(row, MCP) if each.level is Level.ERROR]
+    assert (words is None and not found) or any(words in each.message for each in found)
 
 
 def one_warning(row, vocabulary=ASSETOPS):

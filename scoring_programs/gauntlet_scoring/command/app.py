@@ -61,7 +61,7 @@ class Target(StrEnum):
 
 Words = Annotated[
     str | None,
-    typer.Option("--vocabulary", help="assetops, open, or a file; the vocabulary.json beside, else assetops."),
+    typer.Option("--vocabulary", help="assetops, mcp, open or a file; the one beside, else assetops."),
 ]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to write; standard output by default.")]
 

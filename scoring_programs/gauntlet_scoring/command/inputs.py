@@ -9,7 +9,7 @@ from typing import Any, Final
 from gauntlet_scoring.command.failure import CommandFailed
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.ground_truth import GroundTruth
-from gauntlet_scoring.validation import ASSETOPS, OPEN, Strength, Vocabulary, check_text, read_vocabulary
+from gauntlet_scoring.validation import ASSETOPS, MCP, OPEN, Strength, Vocabulary, check_text, read_vocabulary
 from gauntlet_scoring.validation.documents import read_documents
 from gauntlet_scoring.validation.findings import Report
 from gauntlet_scoring.validation.leaks import check_scenarios_text
@@ -18,7 +18,7 @@ from gauntlet_scoring.validation.vocabulary import VOCABULARY_FILE, vocabulary_b
 _SUFFIXES: Final = (".json", ".jsonl")
 _SHOWN_TO_AGENTS: Final = {"public", "show"}
 _SCENARIO_KEYS: Final = {"id", "text", "category", *_SHOWN_TO_AGENTS}
-_BUILT_IN: Final = {"assetops": ASSETOPS, "open": OPEN}
+_BUILT_IN: Final = {"assetops": ASSETOPS, "mcp": MCP, "open": OPEN}
 
 
 def vocabulary_of(choice: str | None, path: Path) -> Vocabulary:
@@ -32,7 +32,7 @@ def vocabulary_of(choice: str | None, path: Path) -> Vocabulary:
             return vocabulary_beside(path, default=ASSETOPS)
         return _BUILT_IN[choice] if choice in _BUILT_IN else read_vocabulary(Path(choice))
     except ScoringInputError as error:
-        raise CommandFailed(f"{error}. --vocabulary takes assetops, open or a file.") from error
+        raise CommandFailed(f"{error}. --vocabulary takes assetops, mcp, open or a file.") from error
 
 
 def read(path: Path) -> str:

@@ -12,10 +12,11 @@ from gauntlet_scoring.validation.checking import (
     validate_ground_truth_file,
 )
 from gauntlet_scoring.validation.findings import Finding, FindingClass, Level, Report, Strength
-from gauntlet_scoring.validation.vocabulary import OPEN, Vocabulary, read_vocabulary, vocabulary_beside
+from gauntlet_scoring.validation.vocabulary import MCP, OPEN, Vocabulary, read_vocabulary, vocabulary_beside
 
 __all__ = [
     "ASSETOPS",
+    "MCP",
     "OPEN",
     "Finding",
     "FindingClass",

@@ -41,9 +41,9 @@ def check_text(
     documents, problems = read_documents(text)
     findings = [_problem(each) for each in problems]
     truths: list[GroundTruth] = []
-    lines: dict[str, int] = {}
+    seen: dict[str, Document] = {}
     for document in documents:
-        truth, found = _check_document(document, strength=strength, vocabulary=vocabulary, lines=lines)
+        truth, found = _check_document(document, strength=strength, vocabulary=vocabulary, seen=seen)
         findings.extend(found)
         if truth is not None:
             truths.append(truth)
@@ -85,7 +85,7 @@ def validate_ground_truth(truth: GroundTruth, *, line: int = 1, vocabulary: Voca
 
 
 def _check_document(
-    document: Document, *, strength: Strength, vocabulary: Vocabulary, lines: dict[str, int]
+    document: Document, *, strength: Strength, vocabulary: Vocabulary, seen: dict[str, Document]
 ) -> tuple[GroundTruth | None, list[Finding]]:
     row = document.value
     collector = Collector(document=document, scenario=scenario_id(row))
@@ -96,7 +96,7 @@ def _check_document(
         return None, collector.findings
     if strength is Strength.LENIENT:
         row = _repair(row, collector, vocabulary)
-    row = _check_id(row, collector, strength=strength, lines=lines, document=document)
+    row = _check_id(row, collector, strength=strength, seen=seen, document=document)
     draft = draft_of(row, collector)
     _check_draft(draft, collector, vocabulary=vocabulary)
     return draft.truth, collector.findings
@@ -121,22 +121,19 @@ def _repair(row: dict[str, Any], collector: Collector, vocabulary: Vocabulary) -
 
 
 def _check_id(
-    row: dict[str, Any], collector: Collector, *, strength: Strength, lines: dict[str, int], document: Document
+    row: dict[str, Any], collector: Collector, *, strength: Strength, seen: dict[str, Document], document: Document
 ) -> dict[str, Any]:
     """G11: an id once in the set. Lenient reading tells the second one apart (the guide has two 502)."""
     key = scenario_id(row)
-    if key is None:
+    if key is None or seen.setdefault(key, document) is document:
         return row
-    line = document.place(("id",))[0]
-    if key not in lines:
-        lines[key] = line
-        return row
+    line = seen[key].place(("id",))[0]
     if strength is Strength.STRICT:
-        collector.structural(("id",), f"the id {key} is already on line {lines[key]}", rule="G11")
+        collector.structural(("id",), f"the id {key} is already on line {line}", rule="G11")
         return row
-    free = _free_key(key, lines)
-    lines[free] = line
-    message = f"the id {key} is already on line {lines[key]}: this one is read as {free!r}"
+    free = _free_key(key, seen)
+    seen[free] = document
+    message = f"the id {key} is already on line {line}: this one is read as {free!r}"
     collector.add(Level.REPAIR, FindingClass.STRUCTURAL, ("id",), message, rule="G11")
     return {**row, "id": free}
 

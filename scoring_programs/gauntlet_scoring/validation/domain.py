@@ -51,6 +51,8 @@ def _check_action(step: ExecutionStep, position: int, collector: Collector, voca
     if slash and server not in vocabulary.shared and vocabulary.agent_of(server) != vocabulary.agent_of(step.agent):
         collector.domain(place, f"the server {server!r} is not that of {step.agent!r}", rule="G10")
         return
+    if vocabulary.takes_any_tool(server or step.agent):
+        return
     tools = vocabulary.tools_of(server or step.agent)
     tool = tools.get(name)
     if tool is not None:

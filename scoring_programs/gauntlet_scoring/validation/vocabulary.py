@@ -61,6 +61,7 @@ class Agent(BaseModel):
     type: str
     server: str
     tools: dict[str, Tool] = Field(default_factory=dict)
+    any_tool: bool = Field(default=False, description="its tools are not listed: any is accepted")
 
 
 class Vocabulary(BaseModel):
@@ -107,6 +108,11 @@ class Vocabulary(BaseModel):
         own = self.agents[agent].tools if agent else self.shared.get(name, {})
         return {**self.shared_tools, **own}
 
+    def takes_any_tool(self, name: str) -> bool:
+        """Whether an agent's or server's tools are not listed."""
+        agent = self.agent_of(name)
+        return agent is not None and self.agents[agent].any_tool
+
     def server_of_tool(self, tool: str) -> str | None:
         """The server that offers a tool, or null."""
         for agent in self.agents.values():
@@ -117,6 +123,12 @@ class Vocabulary(BaseModel):
 
 OPEN: Final = Vocabulary()
 """Any agent, any tool."""
+
+MCP: Final = Vocabulary(
+    agents={name: Agent(type=name, server=name, any_tool=True) for name in MCP_SERVER_TYPES},
+    type_aliases={"multi-agent": MULTI_AGENT, "multimcp": MULTI_MCP, "multi_mcp": MULTI_MCP},
+)
+"""The guide's server types with any tool, for scenarios that are written in the multi-MCP reading from the start."""
 
 
 def read_vocabulary(path: Path) -> Vocabulary:

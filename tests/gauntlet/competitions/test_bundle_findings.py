@@ -260,7 +260,32 @@ BROKEN: dict[str, tuple[str, str, str, str, str]] = {
         "        computation: avg\n        computation_indexes: [0, 1]\n",
         "computation_indexes",
         "leaderboards[0].columns[2].computation_indexes",
+        "score [0, 1], own has none",  # a sum grows with the scenarios
+    ),
+    "composite of means on unlike scales": (
+        "        over: sum\n      - index: 2\n        key: steps\n        title: Steps\n        from: episodes.steps\n",
+        "      - index: 2\n        key: steps\n        title: Steps\n        computation: avg\n"
+        "        computation_indexes: [0, 1]\n",
+        "computation_indexes",
+        "leaderboards[0].columns[2].computation_indexes",
         "score [0, 1], own [0, 10]",
+    ),
+    "composite of unlike directions": (
+        "        from: scoring.own\n        over: sum\n      - index: 2\n        key: steps\n        title: Steps\n"
+        "        from: episodes.steps\n        sorting: asc\n",
+        "        from: rubric.task_completion\n        sorting: asc\n"
+        "      - index: 2\n        key: steps\n        title: Steps\n"
+        "        computation: avg\n        computation_indexes: [0, 1]\n",
+        "computation_indexes",
+        "leaderboards[0].columns[2].computation_indexes",
+        "of own less is better, of steps more",
+    ),
+    "a score on another scale than its program's": (
+        "        interval: bootstrap\n",
+        "        interval: bootstrap\n        scale: [0, 100]\n",
+        "scale: [0, 100]",
+        "leaderboards[0].columns[0].scale",
+        "is not the scale of 'rubric.score', which its program gives in [0, 1]",
     ),
     "composite of nothing": (
         "        from: episodes.steps\n",

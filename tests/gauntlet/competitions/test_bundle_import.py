@@ -53,7 +53,7 @@ def test_everything_that_the_bundle_says_is_in_the_rows(bundle: Any, organizer: 
     (board,) = competition.leaderboards.all()
     columns = {c.key: c for c in board.columns.all()}
     assert [c.key for c in columns.values() if c.primary] == ["score"]
-    assert (columns["own"].low, columns["own"].high, columns["own"].over) == (0.0, 10.0, "sum")
+    assert (columns["own"].low, columns["own"].high, columns["own"].over) == (None, None, "sum")
     assert (columns["steps"].sorting, columns["steps"].source) == ("asc", "episodes.steps")
     names = list(Event.objects.filter(subject_id=str(competition.pk)).values_list("name", flat=True))
     assert names == ["competition.created", "competition.published"]

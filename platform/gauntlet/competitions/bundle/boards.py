@@ -29,6 +29,9 @@ _RULES: Final = {
 _BY_HAND: Final = ("Add", "Add_And_Delete", "Add_And_Delete_Multiple")
 _OVER: Final = ("mean", "std", "sum", "min", "max")
 _PASS: Final = re.compile(r"pass\^([1-9][0-9]?)")
+_OURS: Final = ("from", "scale", "over")  # keys of a column that Codabench does not have
+_NO_SCALE: Final = "has none"
+_OFF_SCALE: Final = ("sum", "std")  # a sum grows with the scenarios, and a spread is no value of the score
 _COMPUTATIONS: Final = ("avg", "sum", "min", "max")
 
 
@@ -131,8 +134,8 @@ class _Columns:
         key = section.text("key", required=True, longest=36)
         computation = section.choice("computation", _COMPUTATIONS, default="")
         source = "" if computation else self._source(section, key)
-        low, high = self._scale(section, source)
         over = self._over(section)
+        low, high = self._scale(section, source, over)
         pass_at = self._pass_at(section, over, source, high)
         if over.startswith("pass^"):
             low, high = 0.0, 1.0
@@ -224,15 +227,22 @@ class _Columns:
         program, _, score = source.partition(".")
         return source in self._declared or source in self._measured or (program in self._open and bool(score))
 
-    def _scale(self, section: Section, source: str) -> tuple[float | None, float | None]:
-        """The declared scale, or the one that the program says."""
+    def _scale(self, section: Section, source: str, over: str) -> tuple[float | None, float | None]:
+        """The declared scale, or the one that the program says: of a score, its mean, least and most, no sum of it."""
         value = section.get("scale")
+        known = source in self._declared and over not in _OFF_SCALE
         if value is None:
-            return self._declared[source][:2] if source in self._declared else (None, None)
+            return self._declared[source][:2] if known else (None, None)
         ends = [end.number() for end in value.sequence()]
         if len(ends) != 2 or None in ends or not (ends[0] or 0.0) < (ends[1] or 0.0):
             self._findings.error(value.place, "must be two numbers, the lower first.", allowed=["[0, 1]"])
             return None, None
+        if known and (ends[0], ends[1]) != self._declared[source][:2]:
+            low, high = self._declared[source][
+                :2
+            ]  # a column that says otherwise would hide a composite of mixed scales
+            message = f"is not the scale of '{source}', which its program gives in [{low:g}, {high:g}]."
+            self._findings.error(value.place, message, allowed=[f"[{low:g}, {high:g}]"])
         return ends[0], ends[1]
 
     def _check_composite(self, column: ColumnPlan, columns: dict[int, ColumnPlan]) -> None:
@@ -246,10 +256,29 @@ class _Columns:
                 self._findings.error(place, f"{index} is no column with scores of its own.", allowed=plain)
                 return
         parts = [columns[index] for index in column.computation_indexes]
-        if len({(part.low, part.high) for part in parts}) <= 1 and all(part.low is not None for part in parts):
-            return
-        scales = ", ".join(f"{p.key} {'has none' if p.low is None else f'[{p.low:g}, {p.high:g}]'}" for p in parts)
-        message = f"the combined columns must share one scale: {scales}."
-        # On Codabench nobody could declare a scale, so its bundles are only told.
-        own = any(self._sections[part.index].get(key) for part in parts for key in ("from", "scale", "over"))
-        (self._findings.error if own else self._findings.warning)(place, message)
+        if message := _mixed(column, parts):
+            # On Codabench nobody could declare a scale, so its bundles are only told.
+            own = any(
+                part.source in self._declared or any(self._sections[part.index].get(key) for key in _OURS)
+                for part in parts
+            )
+            (self._findings.error if own else self._findings.warning)(place, message)
+
+
+def _mixed(column: ColumnPlan, parts: Sequence[ColumnPlan]) -> str:
+    """Why these columns cannot be combined, by their keys; empty where they can."""
+    scales = {part.key: _told_scale(part) for part in parts}
+    if len(set(scales.values())) > 1 or _NO_SCALE in scales.values():
+        told = ", ".join(f"{key} {scale}" for key, scale in scales.items())
+        return f"the combined columns must share one scale: {told}."
+    against = [part.key for part in parts if part.sorting != column.sorting]
+    if against:
+        of_parts, of_whole = ("less", "more") if column.sorting == Sorting.DESC else ("more", "less")
+        told = f"of {', '.join(against)} {of_parts} is better, of {column.key} {of_whole}."
+        return f"the combined columns must be better in one direction: {told}"
+    return ""
+
+
+def _told_scale(part: ColumnPlan) -> str:
+    """A column's scale in words."""
+    return _NO_SCALE if part.low is None or part.high is None else f"[{part.low:g}, {part.high:g}]"

@@ -88,6 +88,12 @@ class SiteProcess:
 
 
 @pytest.fixture(scope="session")
+def in_process() -> type[InProcess]:
+    """Serve a data folder in this process; the second argument is a folder for the files of episodes."""
+    return InProcess
+
+
+@pytest.fixture(scope="session")
 def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("assetops") / "small"
 

@@ -116,7 +116,7 @@ def meets(row: Row, condition: Condition) -> bool:
 TIMES = st.sampled_from(["2018-01-01T00:00:00", "2021-01-01T00:00:00", "2021-06-15T12:00:00", "2023-03-01T00:00:00"])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_conditions_order_and_pages(storage: Storage, expected: dict[str, list[Row]], data: st.DataObject) -> None:
     table, time = data.draw(st.sampled_from([("events", "time"), ("alerts", "start"), ("work_orders", "finished")]))

@@ -258,7 +258,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_called_is_answered_or_refused_in_words(small: Any, data: st.DataObject) -> None:
     tool = data.draw(st.sampled_from(sorted(small.program.tools.values(), key=lambda one: one.name)))
@@ -353,15 +353,13 @@ def test_equal_calls_get_equal_answers_in_every_episode(process: Any, small_site
 
 
 def test_distractors_are_offered_where_the_task_wants_them(
-    small_site: Site, small_folder: Path, tmp_path: Path, open_process: Any
+    small_site: Site, small_folder: Path, tmp_path: Path, in_process: Callable[..., Any]
 ) -> None:
-    site = open_process(switched(small_folder, tmp_path / "site", distractors=True))
-    site.call("gauntlet_reset", scenario="first")
-    tools = site.tools()
-    assert set(tools) == RESERVED | DISTRACTORS | set().union(*SERVERS.values())
+    site = in_process(switched(small_folder, tmp_path / "site", distractors=True), tmp_path)
+    assert set(site.program.tools) == DISTRACTORS.union(*SERVERS.values())
     requests = ("How many work orders had Chiller 6 in 2020?", "Summarise the tonnage of Chiller 6.", "Hello")
     for name in DISTRACTORS:
-        assert tools[name].input_schema["required"] == ["request"]
+        assert site.program.tools[name].schema()["required"] == ["request"]
         said = [site.call(name, request=request)["answer"] for request in requests]
         assert said == [site.call(name, request=request)["answer"] for request in requests]
         if name == "echo_agent":

@@ -14,7 +14,7 @@ from assetops_data import Site
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-RANDOM = settings(max_examples=40, deadline=None)
+RANDOM = settings(max_examples=25, deadline=None)
 FIRST, LAST = date(2018, 6, 1), date(2024, 12, 31)
 DAYS = st.dates(FIRST, LAST)
 
@@ -150,7 +150,7 @@ def test_alerts_and_anomalies(small: Any, small_site: Site, oracle: Oracle, data
             assert small.call(tool, **ask["call"], **{by: name.lower()})["total"] == int((rows[by] == name).sum())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_history(small: Any, small_site: Site, oracle: Oracle, data: st.DataObject) -> None:
     machine = data.draw(st.sampled_from([one for one in small_site.machines if one.monitored]))
@@ -284,13 +284,12 @@ def test_the_sites_clock(small: Any, small_site: Site) -> None:
 
 
 @pytest.mark.real_input
-def test_published_answers_on_the_real_records(shared: Path, tmp_path: Path, open_process: Callable[..., Any]) -> None:
-    """Scenarios 400, 402 to 408 and 410, through the program and its tools."""
+def test_published_answers_on_the_real_records(shared: Path, tmp_path: Path, in_process: Callable[..., Any]) -> None:
+    """Scenarios 400, 402 to 408 and 410, through the tools."""
     from assetops_data import import_public
 
     import_public(shared / "data" / "assetops", tmp_path / "site")
-    site = open_process(tmp_path / "site")
-    site.call("gauntlet_reset", scenario="published", seed=1)
+    site = in_process(tmp_path / "site", tmp_path / "scratch")
     year = {"equipment_id": "CWC04013", "start": "2017-01-01", "end": "2017-12-31"}
     assert site.call("count_workorders", **year)["total"] == 33
     assert site.call("list_workorders", **year, kind="preventive")["total"] == 31

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from typing import Any, Final
 
 from gauntlet_agent.errors import GauntletError
@@ -38,7 +39,7 @@ def read_json(text: str) -> Any:
                 return value
     for candidate in candidates[1:]:
         value = _strict(_closed(candidate))
-        if isinstance(value, dict | list):
+        if isinstance(value, dict | list) and value:  # a lone bracket is no empty object
             return value
     raise NotJson(f"There is no JSON in what was said: {text[:200]!r}.")
 
@@ -114,6 +115,8 @@ def _without_commas(text: str) -> Any:
 def _literal(text: str) -> Any:
     """Single quotes, True and None, as models that think in Python write them."""
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # what odd escapes would print into the agent's log
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None

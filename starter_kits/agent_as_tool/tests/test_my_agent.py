@@ -1,0 +1,41 @@
+"""Tests of your agent that need no platform: `python -m pytest` in this kit's folder. Grow them with your agent."""
+
+import sys
+from pathlib import Path
+
+KIT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(KIT))
+
+from solver import solve  # noqa: E402
+
+from gauntlet_agent.assetops import Settings  # noqa: E402
+from gauntlet_agent.rehearsal import Rehearsal  # noqa: E402
+
+MACHINE = {"equipment_id": "CHL1", "equipment_name": "Chiller 1"}
+TOOLS = {
+    "list_equipment": lambda: {"equipment": [MACHINE]},
+    "list_workorders": lambda equipment_id="", start="", end="", kind="", limit=50: {
+        "total": 3,
+        "work_orders": [{}] * 3,
+    },
+}
+QUESTION = "How many corrective work orders were completed for {} in 2019?"
+SHOW = {"answer_format": {"work_orders": "integer, how many"}}
+
+
+def test_a_question_is_delegated_and_answered() -> None:
+    episode = Rehearsal(QUESTION.format("Chiller 1"), SHOW, tools=TOOLS)
+    _, data = solve(episode, Settings.read(KIT))
+    assert data == {"work_orders": 3}
+    assert ("list_workorders", "corrective") in [(name, given.get("kind")) for name, given in episode.calls]
+
+
+def test_what_is_not_there_is_declined() -> None:
+    _, data = solve(Rehearsal(QUESTION.format("Chiller 7"), SHOW, tools=TOOLS), Settings.read(KIT))
+    assert data == {"abstain": True}
+
+
+def test_without_tools_a_plan_is_declared() -> None:
+    episode = Rehearsal(QUESTION.format("Chiller 1"))
+    solve(episode, Settings.read(KIT))
+    assert len(episode.plans[-1]) > 1

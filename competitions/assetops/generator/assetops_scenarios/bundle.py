@@ -111,7 +111,10 @@ def _make(out: Path, name: str, *, track: str, size: int | None, site: Size, key
     recorded = write_site(data, seed=key, size=site, switches=switches)
     picker = picker_of(data, key=key, injected=recorded.injected)
     asked = draw_set(picker, size=size, prefix="dev" if public else "test")
-    write_datasets(data, asked)
+    if track == "execution":
+        write_datasets(data, asked)
+    else:  # without tools nobody reads what sensors recorded, which is nearly all of a site's bytes
+        shutil.rmtree(data / "telemetry")
     task = Task(
         index=0 if public else 1,
         name="Development" if public else "Test",

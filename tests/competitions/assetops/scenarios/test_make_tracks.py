@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,13 @@ import yaml
 from assetops_data import Size
 from assetops_scenarios.bundle import Scale, make_competition
 from assetops_scenarios.manifest import Calendar, Rules
+from assetops_tools.program import SiteProgram, storage_opener
 
 from gauntlet_scoring.validation import Strength, check_file
 
 MAKE = Path(__file__).resolve().parents[4] / "competitions" / "assetops" / "generator" / "make.py"
 SECRET = b"a secret for tests only"
-DAYS, PUBLIC, HIDDEN = 240, 20, 26
+DAYS, PUBLIC, HIDDEN = 200, 20, 26
 SMALL = Scale(public=PUBLIC, hidden=HIDDEN, site=Size(telemetry_days=DAYS))
 
 
@@ -46,16 +48,32 @@ def track(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def bundle(track: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out: Path = tmp_path_factory.mktemp(track) / "bundle"
-    rules = Rules(models=("small-model",), trials=3, calendar=Calendar(test_start="2027-03-01 12:00:00"))
-    make_competition(out, track=track, secret=SECRET, distractors=True, rules=rules, scale=SMALL)
-    return out
+def make_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    made: dict[str, Path] = {}
+
+    def make(track: str) -> Path:
+        if track not in made:
+            made[track] = tmp_path_factory.mktemp(track) / "bundle"
+            rules = Rules(models=("small-model",), trials=3, calendar=Calendar(test_start="2027-03-01 12:00:00"))
+            make_competition(made[track], track=track, secret=SECRET, distractors=True, rules=rules, scale=SMALL)
+        return made[track]
+
+    return make
 
 
-def test_the_command_gives_the_same_bytes_in_another_process(bundle: Path, track: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def bundle(track: str, make_once: Callable[[str], Path]) -> Path:
+    return make_once(track)
+
+
+@pytest.fixture(scope="module")
+def execution(make_once: Callable[[str], Path]) -> Path:
+    return make_once("execution")
+
+
+def test_the_command_gives_the_same_bytes_in_another_process(execution: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(SECRET)
-    words = f"--track {track} --distractors --models small-model --trials 3 --telemetry-days {DAYS}".split()
+    words = f"--track execution --distractors --models small-model --trials 3 --telemetry-days {DAYS}".split()
     words += f"--public-questions {PUBLIC} --hidden-questions {HIDDEN}".split()
     files = ["--secret-file", str(tmp_path / "secret"), "--out", str(tmp_path / "again")]
     # Another hash seed: nothing may depend on the order of sets.
@@ -65,13 +83,12 @@ def test_the_command_gives_the_same_bytes_in_another_process(bundle: Path, track
         capture_output=True,
         env={"PYTHONHASHSEED": "77", "PATH": ""},
     )
-    assert digests(tmp_path / "again") == digests(bundle)
+    assert digests(tmp_path / "again") == digests(execution)
 
 
-def test_another_secret_changes_all_that_is_hidden_and_nothing_that_is_public(tmp_path: Path, bundle: Path) -> None:
-    track = "planning" if (bundle / "pages" / "planning_overview.md").is_file() else "execution"
-    make_competition(tmp_path / "other", track=track, secret=b"another secret of an installation", scale=SMALL)
-    mine, others = digests(bundle), digests(tmp_path / "other")
+def test_another_secret_changes_all_that_is_hidden_and_nothing_that_is_public(tmp_path: Path, execution: Path) -> None:
+    make_competition(tmp_path / "other", track="execution", secret=b"another secret of an installation", scale=SMALL)
+    mine, others = digests(execution), digests(tmp_path / "other")
     hidden = [name for name in others if name.startswith(("scenarios/test", "reference/test/ground", "data/test/"))]
     hidden = [name for name in hidden if not name.endswith(("environment.json",))]
     same = {name for name in hidden if mine.get(name) == others[name]}
@@ -143,6 +160,13 @@ def test_the_board_ranks_by_its_tracks_score_and_takes_it_apart(bundle: Path, tr
     assert all(set(one["scores"]) <= set(columns) for one in board["baselines"])
     best = max(one["scores"].get(primary["key"], 0) for one in board["baselines"])
     assert best == (0.65 if track == "execution" else 0.62)
+
+
+def test_without_tools_an_episode_begins_all_the_same(bundle: Path, track: str, tmp_path: Path) -> None:
+    data = bundle / "data" / "test"
+    program = SiteProgram(data, tmp_path / "files", open_storage=storage_opener(data, tmp_path))
+    program.answer("gauntlet_reset", {"scenario": "test-001", "seed": 1})
+    assert bool(program.tools) == (track == "execution")
 
 
 def test_the_hidden_phases_hide_and_follow_the_public_one(bundle: Path) -> None:

@@ -30,8 +30,11 @@ _POLL_SECONDS: Final = 0.1
 _ENDED: Final = ("finished", "failed", "cancelled")
 
 
-def make_phase(folder: Path, *, scenarios: int, slug: str) -> Phase:
-    """Import the competition with this many scenarios, which repeat where it has fewer; ``folder`` is new."""
+def make_phase(folder: Path, *, scenarios: int, slug: str, parallel: int = 1) -> Phase:
+    """Import the competition with this many scenarios, which repeat where it has fewer; ``folder`` is new.
+
+    ``parallel`` is how many of them one agent may work on at once.
+    """
     from gauntlet.accounts.models import User
     from gauntlet.competitions.services import import_bundle
 
@@ -47,7 +50,9 @@ def make_phase(folder: Path, *, scenarios: int, slug: str) -> Phase:
     shutil.copytree(package, bundle / "rubric" / package.name, ignore=ignored)
     _describe(bundle / "rubric")
     manifest = bundle / "competition.yaml"
-    manifest.write_text(yaml.safe_dump(_only_rubric(yaml.safe_load(manifest.read_text())), sort_keys=False))
+    content = _only_rubric(yaml.safe_load(manifest.read_text()))
+    content["phases"][0]["max_parallel_episodes"] = parallel
+    manifest.write_text(yaml.safe_dump(content, sort_keys=False))
     organizer, _ = User.objects.get_or_create(username="organizer", defaults={"email": "organizer@localhost"})
     return import_bundle(bundle, organizer=organizer, slug=slug, publish=True).phases.get()
 

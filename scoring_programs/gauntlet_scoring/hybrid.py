@@ -57,6 +57,19 @@ def planning_of(settings: Mapping[str, str]) -> Planning:
         raise ScoringInputError(f"the setting `planning` must be one of {known}, not {declared[:40]!r}") from None
 
 
+def usable(
+    metadata: ProgramMetadata, environment: Mapping[str, str]
+) -> tuple[Planning, tuple[str, ...], bertscore.Settings]:
+    """The planning score, the execution score's parts and the model that a program's settings declare.
+
+    Raises:
+        ScoringInputError: a setting cannot be used, or a component is on another scale than the composite.
+    """
+    check_parts(FINAL, list(WEIGHTS), metadata)
+    model = bertscore.Settings.read(metadata.settings, environment)
+    return planning_of(metadata.settings), _execution_parts(metadata.settings), model
+
+
 @dataclass(frozen=True)
 class _Part:
     """What is kept of an answered episode."""
@@ -87,14 +100,9 @@ class Hybrid:
         Raises:
             ScoringInputError: a setting cannot be used, or a component's scale is not the composite's.
         """
-        check_parts(FINAL, list(WEIGHTS), metadata)
-        return cls(
-            metadata=metadata,
-            judge=open_judge(metadata.settings, environment),
-            planning=planning_of(metadata.settings),
-            parts=_execution_parts(metadata.settings),
-            model=bertscore.Settings.read(metadata.settings, environment),
-        )
+        planning, parts, model = usable(metadata, environment)
+        judge = open_judge(metadata.settings, environment)
+        return cls(metadata=metadata, judge=judge, planning=planning, parts=parts, model=model)
 
     def measure(self) -> Measure[_Part]:
         """For :func:`gauntlet_scoring.program.run`."""

@@ -107,6 +107,12 @@ class BundleFiles:
             return None
         return target
 
+    def copy_of(self, folder: Path) -> Path:
+        """A copy of a folder from outside of the bundle, to be changed; it is there as long as the bundle is open."""
+        target = Path(tempfile.mkdtemp(prefix="copy-", dir=self._work)) / folder.name
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("__pycache__"))
+        return target
+
     def _existing(self, value: Value) -> Path | None:
         text = value.text() or ""
         if not text:

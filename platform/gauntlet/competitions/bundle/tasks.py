@@ -17,6 +17,7 @@ from gauntlet.competitions.bundle.findings import Place, suggestion
 from gauntlet.competitions.bundle.judge import read_judge
 from gauntlet.competitions.bundle.plan import ProgramPlan, ScenarioPlan, TaskPlan
 from gauntlet.competitions.bundle.scenarios import GROUND_TRUTH, check_ground_truth, read_scenarios
+from gauntlet.competitions.bundle.settings_of_programs import with_settings
 from gauntlet.competitions.bundle.tags import with_tags
 from gauntlet.competitions.models import Sorting
 from gauntlet_scoring.program_metadata import METADATA_FILES, CodeTool, ProgramMetadataError, read_program_metadata
@@ -212,6 +213,9 @@ def _program(value: Value, files: BundleFiles) -> ProgramPlan | None:
         where = section.get("name") or value
         version = section.get("version")
         program = _built_in_program(where, name=name, version=(version.scalar or "") if version else "", key=key)
+        given = section.get("settings")
+        if program is not None and given is not None:
+            program = with_settings(given, program, files)
     section.close()
     return program
 

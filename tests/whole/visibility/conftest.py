@@ -52,7 +52,8 @@ class World:
     rival: Any
     outsider: Any
     submissions: dict[tuple[str, int], str] = field(default_factory=dict)  # by who and phase
-    studies: list[Any] = field(default_factory=list)  # to which somebody else was invited
+    expert: Any = None  # who was invited to the studies, and is none of the others
+    studies: list[Any] = field(default_factory=list)
 
     @property
     def visitors(self) -> dict[str, httpx.Client]:
@@ -110,7 +111,8 @@ def world(module_platform: Any, module_workshop: Any, small_task: Any) -> World:
             made.submissions[person.name, phase] = person.submit(competition, phase, agent, name=name)
     for submission in made.submissions.values():
         assert module_platform.wait_for_end(submission, patience=240).state == "finished"
-    made.studies = _studies(competition, organizer.user, module_platform.person("expert").user)
+    made.expert = module_platform.person("expert")
+    made.studies = _studies(competition, organizer.user, made.expert.user)
     return made
 
 

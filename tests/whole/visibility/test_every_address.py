@@ -139,7 +139,7 @@ def addresses(world: Any) -> list[str]:
         "program": ["rubric", "own"],
         "episode_id": list(Episode.objects.values_list("pk", flat=True)),
         "study_id": [study.pk for study in world.studies],
-        "number": [1, 2],
+        "number": [1, 2, 3, 4, 5, 6],
         "reviewer_id": [1],
         "token_id": list(ApiToken.objects.values_list("pk", flat=True)),
         "app_label": ["evaluation", "submissions", "competitions", "accounts"],
@@ -233,6 +233,21 @@ def test_the_same_walk_finds_canaries_where_they_may_be_seen(world, addresses, l
     everything = set(world.canaries.of("hiddentext", "ownermark", "rivalmark"))
     for address in ("submissions/*/", "submissions/*/story", "episodes/*/", "api/v1/submissions/*/log"):
         assert found[address] == everything, address
+
+
+def test_an_invited_expert_sees_what_was_drawn_and_never_whose_it_is(world, addresses, leaks):
+    """Text and expectation of the hidden scenarios, and no name, no submission, nothing else of the ground truth."""
+    canaries = world.canaries
+    ids = [str(submission) for submission in world.submissions.values()]
+    names = canaries.of("ownername", "rivalname", "hiddenkey", "plan", "out", "data", "program", "environment")
+    theirs = [address for address in addresses if re.search("reviews/|studies|submissions/|episodes/", address)]
+    seen = set()
+    for client in (world.session(world.expert), world.expert.api):
+        for address in theirs:
+            content = client.get(f"/{address}").content
+            assert leaks(content, allowed([*ids, *names], address)) == [], address
+            seen.update(leaks(content, canaries.of("hiddentext", "form")))
+    assert seen == set(canaries.of("hiddentext", "form"))
 
 
 def test_the_organizer_sees_it_all_so_the_canaries_are_really_there(world):

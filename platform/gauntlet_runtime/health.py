@@ -52,10 +52,12 @@ class Health:
         """Remember how a job of an evaluation ended on this worker.
 
         One evaluation that the platform cannot cope with makes no host sick, however often it is tried; nor does an
-        image that one task asks for and this host lacks.
+        image that one task asks for and this host lacks, or a judge that is away.
         """
         failure = outcome if isinstance(outcome, Failure) else outcome.failure
         if failure is not None and failure.code is FailureCode.IMAGE_UNAVAILABLE:
+            return
+        if failure is not None and isinstance(outcome, ScoreResult) and failure.code.owner is Owner.PLATFORM:
             return
         if failure is None or failure.code.owner is not Owner.PLATFORM:
             self._failed.clear()

@@ -128,12 +128,17 @@ def hand_back(*, job: uuid.UUID, token: uuid.UUID) -> None:
     ring(held.queue)
 
 
-def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure) -> None:
-    """A locked, leased job did not come to its end, and not by the participant's fault."""
+def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure, wait: timedelta | None = None) -> None:
+    """A locked, leased job did not come to its end, and not by the participant's fault.
+
+    Args:
+        wait: before it is tried a second time, and longer before each further one; some seconds where None
+    """
     move_job(job, JobState.LOST, failure=failure)
     if job.attempt < job.max_attempts:
         job.failure_code = job.failure_message = ""
-        job.available_at = database_now() + _BACKOFF * 2 ** (job.attempt - 1)
+        pause = _BACKOFF * 2 ** (job.attempt - 1) if wait is None else wait * _GROWTH ** (job.attempt - 1)
+        job.available_at = database_now() + pause
         move_job(job, JobState.READY)
         ring(job.queue)
         return

@@ -5,9 +5,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count
 
@@ -22,7 +24,7 @@ from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import Failure, ProgramScores, ScoreResult
 from gauntlet_scoring.episode_files import ScenarioRow
-from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.failures import FailureCode, Owner
 
 _LAYOUT: Final = "See whether your results are named and laid out as the competition's pages ask."
 _MEASURES: Final = ("steps", "tool_calls", "seconds", "model_calls", "tokens", "cost")  # of every episode
@@ -55,7 +57,10 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
         if evaluation.task.takes == Takes.RESULTS and failure.code is FailureCode.SCORING_ERROR:
             failure = failure.model_copy(update={"message": f"{failure.message} {_LAYOUT}"})
         evaluation.save()
-        retry_or_fail(held, evaluation, failure=failure)
+        # A judge that is away: the episodes that were run are worth waiting for it.
+        away = failure.code.owner is Owner.PLATFORM
+        wait = timedelta(seconds=settings.RETRY_SECONDS) if away else None
+        retry_or_fail(held, evaluation, failure=failure, wait=wait)
         return
     for program in result.programs:
         _store_program(evaluation, program, report=stored.reports.get(program.key))

@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,7 @@ def test_a_judge_that_is_away_costs_nobody_a_score(
     assert (evaluation.state, scores(evaluation)) == ("scoring", {})
     job = evaluation.jobs.get(kind="score")
     assert (job.state, job.attempt) == ("ready", 1)
+    assert job.available_at - timezone.now() > timedelta(seconds=django_settings.RETRY_SECONDS / 2)
     provider.always = None
     assert score(evaluation, real_worker).state == "finished"
     assert scores(evaluation)["rubric.score"] == pytest.approx(2 / 3)

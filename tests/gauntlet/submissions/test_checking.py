@@ -127,6 +127,21 @@ def test_a_wrong_description_is_rejected_with_the_line(case: str, received: Any,
     assert [event.name for event in events_of(submission)][-2:] == ["submission.rejected", "submission.failed_start"]
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(("model", "accepted"), [("wise", False), ("Ours/Wise-2026-01-31", False), ("wise-mini", True)])
+def test_an_agent_that_names_the_phases_judge_is_refused_with_the_reason(
+    received: Any, check: Any, agent_zip: Any, model: str, accepted: bool
+) -> None:
+    submission = received(agent_zip(agent__yaml=f"name: x\ncommand: python agent.py\nmodel: {model}\n"))
+    submission.phase.tasks.update(judge={"model": "wise", "provider": "ours", "cost_budget": "1"})
+    check()
+    submission.refresh_from_db()
+    assert (submission.state == "accepted") is accepted
+    assert (
+        "'wise' judges this phase: a model may not judge its own work" in submission.failure_message
+    ) is not accepted
+
+
 def test_an_unknown_key_and_another_image_are_told_and_not_refused(received: Any, check: Any, agent_zip: Any) -> None:
     text = "name: x\ncommand: python agent.py\nparadygm: react\nimage: mine\n"
     submission = received(agent_zip(agent__yaml=text))

@@ -13,7 +13,7 @@ import pytest
 from gauntlet_runtime import lease as leases
 from gauntlet_runtime import worker as workers
 from gauntlet_runtime.health import LONGEST_PAUSE_SECONDS, PAUSE_SECONDS, Health
-from gauntlet_runtime.jobs import Failure, RunResult, SourceUnavailable
+from gauntlet_runtime.jobs import Failure, RunResult, ScoreResult, SourceUnavailable
 from gauntlet_runtime.sandbox import this_process
 from gauntlet_runtime.worker import Worker
 from gauntlet_scoring.failures import FailureCode
@@ -163,12 +163,13 @@ def test_pauses_grow_and_one_good_job_ends_them(tmp_path):
     assert health.unfit() is None
 
 
-def test_neither_one_bad_evaluation_nor_an_image_that_a_task_asks_for_makes_a_worker_pause(tmp_path):
+def test_neither_one_bad_evaluation_nor_a_missing_image_nor_a_judge_that_is_away_makes_a_worker_pause(tmp_path):
     health = Health(tmp_path)
     for _ in range(10):
         health.note(PLATFORM, evaluation="poison")
     for evaluation in "abcdef":
         health.note(Failure(code=FailureCode.IMAGE_UNAVAILABLE, message="There is none."), evaluation=evaluation)
+        health.note(ScoreResult(programs=[], failure=PLATFORM), evaluation=evaluation)
     assert health.unfit() is None
 
 

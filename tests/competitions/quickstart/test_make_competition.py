@@ -16,7 +16,8 @@ from quickstart_generator.bundle import make_competition
 from quickstart_generator.manifest import Calendar
 
 from gauntlet_scoring.ground_truth import GroundTruth
-from gauntlet_scoring.validation import validate_ground_truth_file
+from gauntlet_scoring.validation import check_file, read_vocabulary, validate_ground_truth_file
+from gauntlet_scoring.validation.leaks import check_scenarios_text
 
 ROOT = Path(__file__).resolve().parents[3]
 MAKE = ROOT / "competitions" / "quickstart" / "generator" / "make.py"
@@ -129,7 +130,16 @@ def test_no_hidden_answer_or_question_lies_in_what_participants_get(bundle: Path
 
 @pytest.mark.parametrize("task", ["development", "test"])
 def test_ground_truth_passes_the_validation_of_bundles(bundle: Path, task: str) -> None:
-    assert validate_ground_truth_file(bundle / "reference" / task / "ground_truth.jsonl") == []
+    path = bundle / "reference" / task / "ground_truth.jsonl"
+    assert validate_ground_truth_file(path) == []
+    assert validate_ground_truth_file(path, vocabulary=read_vocabulary(path.with_name("vocabulary.json"))) == []
+
+
+@pytest.mark.parametrize("task", ["development", "test"])
+def test_scenarios_give_nothing_away(bundle: Path, task: str) -> None:
+    truths = check_file(bundle / "reference" / task / "ground_truth.jsonl").truths
+    text = (bundle / "scenarios" / f"{task}.jsonl").read_text()
+    assert check_scenarios_text(text, truths=truths).findings == ()
 
 
 @pytest.mark.parametrize("task", ["development", "test"])

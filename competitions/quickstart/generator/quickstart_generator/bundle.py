@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import yaml
 
+from gauntlet_scoring.validation.vocabulary import VOCABULARY_FILE
+from quickstart_generator.domain import plant_vocabulary
 from quickstart_generator.manifest import Calendar, TaskEntry, competition_manifest, single_task_manifest
 from quickstart_generator.oracle import PlantOracle
 from quickstart_generator.plant import make_plant
@@ -107,11 +109,13 @@ def _write_task(out: Path, folders: TaskFolders, *, key: str, wanted: dict[str, 
 
 
 def write_questions(out: Path, folders: TaskFolders, asked: Sequence[Asked], *, public: bool) -> None:
-    """Write the questions and, apart from them, their ground truth."""
+    """Write the questions and, apart from them, their ground truth with what it may name."""
     write_lines(out / folders.scenarios, [scenario_of(one.question, one.key, public=public) for one in asked])
     truths = [ground_truth_of(one.question, one.key, twin=one.twin) for one in asked]
     rows = [truth.model_dump(mode="json", exclude_none=True) for truth in truths]
     write_lines(out / folders.reference / "ground_truth.jsonl", rows)
+    vocabulary = plant_vocabulary().model_dump_json(indent=1, exclude_defaults=True)
+    (out / folders.reference / VOCABULARY_FILE).write_text(vocabulary + "\n", encoding="utf-8")
 
 
 def _write_kit(out: Path, folders: TaskFolders) -> None:

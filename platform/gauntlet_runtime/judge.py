@@ -45,7 +45,7 @@ def no_judge(spec: JudgeSpec) -> Failure:
 def judge_environment(spec: JudgeSpec) -> dict[str, str]:
     """What a scoring program is told of the judge; no key is among it."""
     return {
-        JUDGE_VARIABLE: "llm",
+        JUDGE_VARIABLE: spec.rubric,
         URL_VARIABLE: DOOR_URL,
         MODEL_VARIABLE: spec.model,
         RUNS_VARIABLE: str(spec.runs),

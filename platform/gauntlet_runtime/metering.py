@@ -79,6 +79,7 @@ class JudgeSpec(_Message):
     models: ModelSpec  # exactly one, its budget per evaluation
     runs: int = 5
     temperature: float = 0.3
+    rubric: Literal["llm", "checks"] = "llm"  # who judges the rubric's criteria; other programs may ask it all the same
 
     @property
     def model(self) -> str:

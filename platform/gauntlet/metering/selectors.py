@@ -88,6 +88,7 @@ def judge_spec(judge: dict[str, Any]) -> JudgeSpec:
         ),
         runs=judge["runs"],
         temperature=judge["temperature"],
+        rubric=judge.get("rubric", "llm"),
     )
 
 

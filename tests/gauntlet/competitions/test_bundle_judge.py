@@ -12,6 +12,7 @@ from gauntlet.competitions.bundle.check import checked_bundle
 from gauntlet.competitions.services import import_bundle
 from gauntlet.metering.configuration import Provider, read_prices
 from gauntlet.metering.selectors import judge_spec, wanted_providers
+from gauntlet_runtime.judge import judge_environment
 
 RIGHT = """\
     judge:
@@ -75,6 +76,14 @@ def test_the_papers_five_runs_at_temperature_0_3_need_not_be_said(bundle: Any, m
     assert task.judge is not None
     assert (task.judge["provider"], task.judge["runs"], task.judge["temperature"]) == ("ours", 5, 0.3)
     assert wanted_providers(competition) == []
+
+
+@pytest.mark.django_db
+def test_the_rubric_may_stay_with_the_checks(bundle: Any, make_user: Any) -> None:
+    write(bundle, "    judge: {model: wise, cost_budget: 1, rubric: checks}\n")
+    assert findings(bundle) == []
+    task = import_bundle(bundle.root, organizer=make_user(), publish=True).tasks.get()
+    assert judge_environment(judge_spec(task.judge or {}))["GAUNTLET_JUDGE"] == "checks"
 
 
 @pytest.mark.django_db

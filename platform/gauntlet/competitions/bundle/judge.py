@@ -8,6 +8,7 @@ from django.conf import settings
 
 from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.llm import MOST_CONCURRENCY, check_prices, read_amount, read_provider
+from gauntlet_scoring.rubric import JUDGES
 
 _NAME: Final = 200
 _MOST_RUNS: Final = 25
@@ -33,6 +34,8 @@ def read_judge(task: Section) -> dict[str, Any] | None:
             "concurrency", default=settings.MODEL_CONCURRENCY, least=1, most=MOST_CONCURRENCY
         ),
     }
+    if section.choice("rubric", JUDGES, default="llm") == "checks":
+        judge["rubric"] = "checks"
     if named and not judge["model"]:
         section.findings.error(named.place, "must name a model.")
     _read_budget(section, judge, named)

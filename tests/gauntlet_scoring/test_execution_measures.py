@@ -292,3 +292,22 @@ def test_format_without_checks_is_that_of_final_out(recorded):
     free = truth([step("f", "Finish")], [])
     assert format_compliance(free, recorded(text="33")) == 1.0
     assert format_compliance(free, recorded(text="  ")) == 0.0
+
+
+def test_alternatives_of_a_value_are_as_good(recorded):
+    """`possible_alternatives.arguments` (G2): an asset has a name and an identifier, and tools take either."""
+    steps = [step("a", "history", asset="Chiller 3", year=2017)]
+    calls = [("history", {"asset": "chl88003", "year": 2017}, "ok")]
+    assert scores(truth(steps, []), recorded(*calls))["argument_accuracy"] == 0.5
+    said = {"arguments": {"Chiller 3": ["CHL88003"]}, "plan": ["another"]}
+    assert scores(truth(steps, [], possible_alternatives=said), recorded(*calls))["argument_accuracy"] == 1.0
+    other = [("history", {"asset": "CHL88004", "year": 2017}, "ok")]
+    assert scores(truth(steps, [], possible_alternatives=said), recorded(*other))["argument_accuracy"] == 0.5
+
+
+def test_arguments_that_are_a_text_may_be_any_argument(recorded):
+    reference = truth([{**step("a", "ask"), "arguments": "list the sites"}], [])
+    assert scores(reference, recorded(("ask", {"request": "List the sites "}, "ok")))["argument_accuracy"] == 1.0
+    assert scores(reference, recorded(("ask", {"request": "list"}, "ok")))["argument_accuracy"] == 0.0
+    nested = truth([step("a", "ask", request="list the sites")], [])
+    assert scores(nested, recorded(("ask", {"request": {"x": "list the sites"}}, "ok")))["argument_accuracy"] == 0.0

@@ -8,7 +8,7 @@ just that call, tool and arguments: "there is no such thing" is then what the re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,13 @@ class Reference:
     links: frozenset[tuple[int, int]]  # positions in `steps`, source and target
     before: tuple[frozenset[int], ...]  # of each step, those that come before it by links
     makers: Mapping[str, tuple[int, ...]]  # the steps that make an output, by its name without `@`
+    alternatives: Mapping[Hashable, frozenset[Hashable]]  # what is as good as an expected argument
+
+    def same(self, given: Any, expected: Any) -> bool:
+        """Whether a recorded argument is the expected one, or as good: compared as the rubric's ``called`` does."""
+        wanted = comparable(expected, dates=True)
+        found = comparable(given, dates=True)
+        return found == wanted or found in self.alternatives.get(wanted, ())
 
     @property
     def tool_steps(self) -> list[ExecutionStep]:
@@ -58,7 +65,13 @@ def reference_of(truth: GroundTruth) -> Reference:
     for at, step in enumerate(steps):
         for output in step.outputs:
             makers[output.removeprefix("@")] = (*makers.get(output.removeprefix("@"), ()), at)
-    return Reference(steps=steps, links=links, before=_ancestors(links, len(steps)), makers=makers)
+    return Reference(
+        steps=steps,
+        links=links,
+        before=_ancestors(links, len(steps)),
+        makers=makers,
+        alternatives=_alternatives(truth.possible_alternatives or {}),
+    )
 
 
 def recorded_actions(episode: RecordedEpisode, reference: Reference) -> tuple[Action, ...]:
@@ -92,7 +105,7 @@ def match(reference: Reference, actions: Sequence[Action]) -> dict[int, int]:
             same = tool_of(step.action) == action.tool
             free = not step.deterministic.action and FINISH not in (step.action, action.tool)
             if same or free:
-                pairs.append((not same, -literal_share(step, action), at, number))
+                pairs.append((not same, -literal_share(step, action, reference), at, number))
     matched: dict[int, int] = {}
     taken: set[int] = set()
     for _, _, at, number in sorted(pairs):
@@ -102,7 +115,7 @@ def match(reference: Reference, actions: Sequence[Action]) -> dict[int, int]:
     return matched
 
 
-def literal_share(step: ExecutionStep, action: Action) -> float:
+def literal_share(step: ExecutionStep, action: Action, reference: Reference) -> float:
     """Share of the step's literal arguments (no references) that the action has; 1 where there is none to have."""
     if not step.deterministic.arguments or step.action == FINISH:
         return 1.0
@@ -110,16 +123,21 @@ def literal_share(step: ExecutionStep, action: Action) -> float:
         return (
             1.0
             if is_reference(step.arguments)
-            else float(any(same(v, step.arguments) for v in action.arguments.values()))
+            else float(any(reference.same(v, step.arguments) for v in action.arguments.values()))
         )
     literal = {key: value for key, value in step.arguments.items() if not is_reference(value)}
-    right = sum(same(action.arguments.get(key), value) for key, value in literal.items())
+    right = sum(reference.same(action.arguments.get(key), value) for key, value in literal.items())
     return right / len(literal) if literal else 1.0
 
 
-def same(given: Any, expected: Any) -> bool:
-    """Whether a recorded argument is the expected one: as the rubric's ``called`` compares, null as good as absent."""
-    return comparable(given, dates=True) == comparable(expected, dates=True)
+def _alternatives(said: Mapping[str, Any]) -> dict[Hashable, frozenset[Hashable]]:
+    """Of ``possible_alternatives`` (G2) what stands under ``arguments``: a text to the texts that are as good."""
+    listed = said.get("arguments")
+    return {
+        comparable(expected, dates=True): frozenset(comparable(each, dates=True) for each in others)
+        for expected, others in (listed.items() if isinstance(listed, dict) else ())
+        if isinstance(others, list)
+    }
 
 
 def _identity(each: RecordedCall) -> tuple[str, object]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gauntlet_scoring.execution.actions import Action, Reference, same
+from gauntlet_scoring.execution.actions import Action, Reference
 from gauntlet_scoring.execution.references import Returned, is_reference, references
 from gauntlet_scoring.ground_truth import ExecutionStep
 from gauntlet_scoring.text import FINISH
@@ -53,7 +53,7 @@ def argument_verdicts(
                 one for one in _sources(reference, expected, matched, before=number) if returned[one] is not None
             ]
             results = [each for one in sources if (each := returned[one]) is not None]
-            verdicts.append(_verdict(at, name, expected, action=actions[number], results=results))
+            verdicts.append(_verdict(reference, at, name, action=actions[number], results=results))
     return verdicts
 
 
@@ -70,13 +70,18 @@ def _sources(reference: Reference, expected: Any, matched: Mapping[int, int], *,
     return sorted(done) if done else list(range(before))
 
 
-def _verdict(at: int, name: str, expected: Any, *, action: Action, results: Sequence[Returned]) -> ArgumentVerdict:
-    given = dict(action.arguments) if name == WHOLE and name not in action.arguments else action.arguments.get(name)
+def _verdict(
+    reference: Reference, at: int, name: str, *, action: Action, results: Sequence[Returned]
+) -> ArgumentVerdict:
+    step = reference.steps[at]
+    expected = _expected(step)[name]
+    whole = isinstance(step.arguments, str)  # a text that may be any of the call's arguments
+    given = dict(action.arguments) if whole else action.arguments.get(name)
     place = f"{action.tool}: {name}"
     if is_reference(expected):
         right = any(result.gave(given) for result in results)
         said = "was returned by an earlier call" if right else f"should come from an earlier call, found {shown(given)}"
         return ArgumentVerdict(at, name, right=right, reason=f"{place} {said}")
-    right = same(given, expected) or (isinstance(given, dict) and any(same(one, expected) for one in given.values()))
+    right = any(reference.same(one, expected) for one in (action.arguments.values() if whole else [given]))
     said = "as expected" if right else f"expected {shown(expected)}, found {shown(given)}"
     return ArgumentVerdict(at, name, right=right, reason=f"{place} {said}")

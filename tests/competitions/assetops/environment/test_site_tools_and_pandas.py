@@ -315,3 +315,8 @@ def test_published_answers_on_the_real_records(shared: Path, tmp_path: Path, in_
     assert days("2020-05-01", "2020-05-31") == 26
     june = site.call("history", site_name="MAIN", assetnum="Chiller 6", start="2020-06-01", final="2020-06-30")
     assert june["total_observations"] == 2896
+    data = {"dataset_path": june["file_path"], "timestamp_column": "timestamp", "target_columns": ["Chiller 6 Tonnage"]}
+    (found,) = site.call("tsfm_integrated_tsad", **data)["series"]
+    assert found["observations"] == 2876
+    assert 0 < found["judged_steps"] < 2880
+    assert site.call("tsfm_forecasting", model_checkpoint="holt_winters", **data)["start"] == "2020-07-01T00:00:00"

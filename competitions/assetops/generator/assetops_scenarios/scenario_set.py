@@ -38,7 +38,7 @@ from assetops_scenarios.picking import Picker
 from assetops_scenarios.question import Question
 from assetops_scenarios.records import plain
 
-_TRIES: Final = 300
+_TRIES: Final = 100
 Draw = Callable[[Picker], Question | tuple[Question, Question] | None]
 
 SEVERAL: Final = "multiagent"
@@ -125,7 +125,7 @@ MIX: Final[Mapping[str, Sequence[tuple[Draw, int]]]] = {
 
 
 class NotEnough(Exception):
-    """The records do not give enough different questions of a kind."""
+    """The records do not give enough different questions of a type."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def draw_set(picker: Picker, *, size: int | None, prefix: str) -> list[Asked]:
         prefix: begins every key
 
     Raises:
-        NotEnough: no further different question of a kind was found.
+        NotEnough: there are no further different questions of a type.
     """
     groups: list[Sequence[Question]] = []
     for name, number in _quotas(size).items():
@@ -177,17 +177,23 @@ def _quotas(size: int | None) -> dict[str, int]:
 
 
 def _draw_type(picker: Picker, mix: Sequence[tuple[Draw, int]], number: int) -> list[Sequence[Question]]:
-    """So many questions of one type: the whole mix, or a part of it with as many different kinds as fit."""
+    """So many questions of one type: the whole mix, or a part of it with as many different kinds as fit.
+
+    A kind of which the records give no further question (no week of standstill, say) is replaced by another one.
+    """
     slots = _slots(picker.rng, mix)
     groups: list[Sequence[Question]] = []
-    left = number
+    left, failed = number, 0
     while left > 0:
         draw = slots.pop(0) if slots else picker.rng.choice([one for one, _ in mix])
         group = _draw(picker, draw, most=left)
-        if group is None:
+        if group is not None:
+            groups.append(group)
+            left -= len(group)
             continue
-        groups.append(group)
-        left -= len(group)
+        failed += 1
+        if failed > 4 * len(mix):
+            raise NotEnough(f"the records give {number - left} different questions of a type, and not {number}")
     return groups
 
 
@@ -201,7 +207,7 @@ def _slots(rng: random.Random, mix: Sequence[tuple[Draw, int]]) -> list[Draw]:
 
 
 def _draw(picker: Picker, draw: Draw, *, most: int) -> Sequence[Question] | None:
-    """One question or a pair of twins; None where a pair is too many."""
+    """One question or a pair of twins; None where a pair is too many, or nothing new was found."""
     for _ in range(_TRIES):
         found = draw(picker)
         if found is None:
@@ -213,7 +219,7 @@ def _draw(picker: Picker, draw: Draw, *, most: int) -> Sequence[Question] | None
         if len(identities) == len(group) and not identities & picker.asked:
             picker.asked |= identities
             return group
-    raise NotEnough(f"no further question of the kind {draw.__name__!r} after {_TRIES} tries")
+    return None
 
 
 def _with_capabilities(question: Question) -> Question:

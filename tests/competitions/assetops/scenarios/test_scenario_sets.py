@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from assetops_data import Size, write_site
+from assetops_scenarios import iot_questions, scenario_set
 from assetops_scenarios.bundle import picker_of
 from assetops_scenarios.question import scenario_of, show_agents, show_answer
-from assetops_scenarios.scenario_set import SIZES, draw_set
+from assetops_scenarios.scenario_set import MIX, SIZES, NotEnough, draw_set
 from assetops_scenarios.truth import type_of
 
 from gauntlet_scoring.ground_truth import AbstainsCheck
@@ -119,6 +120,22 @@ def test_a_part_of_the_set_keeps_its_proportions_and_its_twins(tmp_path: Path) -
     } | {"IoT": 4}
     keys = {one.key for one in asked}
     assert all(one.twin in keys for one in asked if one.twin)
+
+
+def test_a_kind_without_further_questions_is_replaced_and_a_type_without_them_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_site(tmp_path / "data", seed=b"a short record", size=Size(telemetry_days=30))
+    picker = picker_of(tmp_path / "data", key=b"k")  # nothing is known of anomalies: none can be asked about
+    monkeypatch.setattr(
+        scenario_set, "MIX", {**MIX, "IoT": ((iot_questions.sites, 6), (iot_questions.asset_details, 0))}
+    )
+    asked = draw_set(picker, size=40, prefix="q")
+    assert len(asked) == 40
+    assert "anomalies_of_days" not in {one.question.template for one in asked}
+    monkeypatch.setattr(scenario_set, "MIX", {**MIX, "IoT": ((iot_questions.sites, 6),)})
+    with pytest.raises(NotEnough, match="different questions of a type"):
+        draw_set(picker, size=40, prefix="q")
 
 
 def test_the_oracle_knows_nothing_of_the_tools() -> None:

@@ -15,7 +15,7 @@ from deciders import Decider
 from memory import Finish, Memory, ThinkAct, Turn
 from stubs import Stub
 
-from gauntlet_agent.assetops import Report, Review, Step, SubAgent, Trajectory, Workplace
+from gauntlet_agent.assetops import Report, Step, SubAgent, Trajectory, Workplace
 from gauntlet_agent.assetops.answering import RESERVE_SECONDS, Answer, by_rules, final_answer
 from gauntlet_agent.assetops.guardrails import Candidate
 
@@ -93,6 +93,3 @@ class Supervisor:
     def _clarify(self, agent: str, question: str) -> str | None:
         """Answer what a sub-agent asks, from the question and from memory."""
         return self._decider.clarify(self._memory, agent, question) if self._memory is not None else None
-
-
-__all__ = ["Outcome", "Review", "Supervisor"]

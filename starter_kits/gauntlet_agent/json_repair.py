@@ -116,7 +116,7 @@ def _literal(text: str) -> Any:
     """Single quotes, True and None, as models that think in Python write them."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # what odd escapes would print into the agent's log
+            warnings.simplefilter("ignore")  # what odd escapes would print into the agent's log
             return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None

@@ -22,6 +22,7 @@ from gauntlet_agent.rehearsal import Rehearsal
 
 ROOT = Path(__file__).resolve().parents[2]
 KITS = ROOT / "starter_kits"
+SMALL = Scale(public=10, hidden=2, site=Size())
 ORDERS = [
     {
         "wo_id": f"W{number}",
@@ -176,12 +177,19 @@ def tool_call() -> Callable[..., dict[str, Any]]:
 def assetops_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small starting kit of the execution track, with a model offered."""
     folder = tmp_path_factory.mktemp("assetops") / "bundle"
-    scale = Scale(public=14, hidden=2, site=Size(telemetry_days=60))
-    make_competition(folder, track="execution", secret=bytes(range(32)), scale=scale)
+    make_competition(folder, track="execution", secret=bytes(range(32)), scale=SMALL)
     manifest = folder / "starting_kit" / "competition.yaml"
     content = yaml.safe_load(manifest.read_text())
     content["phases"][0]["llm"] = {"models": ["small"], "per_episode": {"tokens": 200_000}}
     manifest.write_text(yaml.safe_dump(content))
+    return folder / "starting_kit"
+
+
+@pytest.fixture(scope="session")
+def planning_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small starting kit of the planning track, which offers no tools."""
+    folder = tmp_path_factory.mktemp("assetops") / "planning"
+    make_competition(folder, track="planning", secret=bytes(range(32)), scale=SMALL)
     return folder / "starting_kit"
 
 

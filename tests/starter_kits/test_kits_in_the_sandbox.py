@@ -33,7 +33,7 @@ def test_by_rules_a_good_part_is_solved(copied: Callable[..., Path], assetops_ta
     run = run_locally(copied(name), assetops_task, sandbox="bubblewrap")
     truths = truths_of(assetops_task)
     rows = [row_of(episode, events, truths) for episode, events in run.episodes]
-    assert [row.outcome for row in rows] == ["answered"] * 14, run.log
+    assert [row.outcome for row in rows] == ["answered"] * 10, run.log
     verdicts = [row.verdicts for row in rows]
     assert all(verdicts)
     for criterion in ("task_completion", "data_retrieval_accuracy", "result_verification"):
@@ -46,6 +46,15 @@ def test_by_rules_a_good_part_is_solved(copied: Callable[..., Path], assetops_ta
         assert record["number_of_steps"] == len(record["steps"]) > 0
 
 
+def test_on_the_planning_track_a_plan_is_declared(copied: Callable[..., Path], planning_task: Path) -> None:
+    run = run_locally(copied("plan_execute"), planning_task, limit=2, sandbox="bubblewrap")
+    assert [episode.outcome for episode, _ in run.episodes] == ["answered"] * 2, run.log
+    for _, events in run.episodes:
+        plan = next(event for event in events if event.kind == "plan")
+        assert all(step.agent and step.instruction for step in plan.steps)
+        assert not [event for event in events if event.kind == "tool_call"]
+
+
 @pytest.mark.parametrize("name", KITS)
 def test_with_the_phases_model_it_is_asked_through_the_metered_door(
     copied: Callable[..., Path], assetops_task: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -54,8 +63,8 @@ def test_with_the_phases_model_it_is_asked_through_the_metered_door(
         server.says = _says
         monkeypatch.setenv("GAUNTLET_MODEL_URL", server.url)
         monkeypatch.setenv("GAUNTLET_MODEL_KEY", KEY)
-        run = run_locally(copied(name, model="any", max_tokens=300), assetops_task, limit=2, sandbox="bubblewrap")
-    assert [episode.outcome for episode, _ in run.episodes] == ["answered"] * 2, run.log
+        run = run_locally(copied(name, model="any", max_tokens=300), assetops_task, limit=1, sandbox="bubblewrap")
+    assert [episode.outcome for episode, _ in run.episodes] == ["answered"], run.log
     for episode, events in run.episodes:
         assert episode.tokens > 0
         kinds = [event.kind for event in events]

@@ -111,6 +111,8 @@ def compute(work: Work) -> Report:
 
 def _values(work: Work, found: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     readings = read_file(work, str(found["file_path"]))
+    if not readings.whole:
+        raise Unanswerable(f"{found['file_path']} has more rows than an episode can read.", "Ask about a shorter time.")
     names = [str(name) for name in found.get("sensors") or []] or readings.sensors
     meant = sensors_meant(_without(work.words, work.reading.assets), names, work.reading.assets)
     if not meant and len(names) > 1 and not work.reading.has(r"\bgap\b|\bconsecutive\b"):

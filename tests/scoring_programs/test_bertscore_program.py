@@ -108,6 +108,7 @@ def test_equal_texts_score_exactly_one(by_key):
     assert set(by_key[1]["scores"].values()) == {1.0}  # the plan's length too: it has one step
 
 
+@pytest.mark.oracle
 def test_s_is_the_mean_of_f1_and_rouge_l(by_key):
     for key, plan in PLANS.items():
         scores = by_key[key]["scores"]

@@ -48,6 +48,7 @@ def mixed(tmp_path_factory, new_evaluation, run_program):
     return run
 
 
+@pytest.mark.oracle
 def test_the_worked_example_of_the_documentation(mixed):
     rows = {row["scenario"]: row["scores"] for row in mixed.scenarios}
     second = rows["2"]  # echo_agent and the answer, of the reference's call and answer

@@ -61,6 +61,7 @@ def test_everything_right_is_one(evaluation, run_program, rouge_only):
     assert run.scenarios[0]["detail"]["failure_analysis"] == {"missing_steps": [], "output_issues": []}
 
 
+@pytest.mark.oracle
 def test_the_worked_example_of_the_documentation(evaluation, run_program, rouge_only):
     """docs/scoring.md: the right answer without the call, and a plan with one word less; a second one timed out."""
     evaluation.truth()

@@ -18,6 +18,7 @@ def test_the_reference_itself_scores_one(evaluation, run_program):
     assert run.provenance["package_rouge-score"]
 
 
+@pytest.mark.oracle
 def test_the_worked_example_of_the_documentation(evaluation, run_program):
     """docs/scoring.md: reference of 5 tokens, plan of 4, 3 in common and in order, one bigram in common."""
     evaluation.truth()

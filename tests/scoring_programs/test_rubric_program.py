@@ -28,6 +28,7 @@ def test_a_right_episode_scores_one_everywhere(evaluation, run_program):
     assert run.stderr == ""
 
 
+@pytest.mark.oracle
 def test_the_worked_example_of_the_documentation(evaluation, run_program):
     """docs/scoring.md: four episodes; (3/3 + 1/3 + 0 + 0) / 4 = 1/3."""
     for key in (1, 2, 3, 4):

@@ -54,6 +54,7 @@ def ground_truth_of(question: Question, key: str, *, twin: str | None = None) ->
             "checks": _checks(question),
             "final_out": question.answer() or None,
             "final_out_description": [question.expected],
+            "possible_alternatives": _as_good(question),
             "data": {"template": question.template, **({"twin": twin} if twin else {})},
             "group": _GROUPS.get(question.category, "retrospective"),
             "entity": question.entity,
@@ -62,6 +63,20 @@ def ground_truth_of(question: Question, key: str, *, twin: str | None = None) ->
             "capabilities": list(question.capabilities),
         }
     )
+
+
+def _as_good(question: Question) -> dict[str, Any] | None:
+    """Which arguments are as good as the reference's: a machine's other names, the last moments of a last day."""
+    found: dict[str, list[str]] = {}
+    for call in question.calls:
+        if call.machine is not None:
+            names = spellings(call.machine)
+            found |= {name: [one for one in names if one != name] for name in (call.machine.id, call.machine.name)}
+        if "final" in call.arguments:
+            final = str(call.arguments["final"])
+            found[final] = [f"{final}T23:45:00", f"{final}T23:59:00", f"{final}T23:59:59"]
+    others = {expected: as_good for expected, as_good in found.items() if as_good}
+    return {"arguments": others} if others else None
 
 
 def _note(question: Question) -> str:

@@ -77,6 +77,7 @@ class Slots:
         try:
             await link.tools()
             self._ready(slot.number)
+            self._changed()
             await link.ended.wait()
             reason = "it ended"
         except EnvironmentFailed as error:
@@ -84,16 +85,15 @@ class Slots:
         await self._lost(slot, link, reason)
 
     async def take(self, change: Callable[[], Awaitable[None]]) -> Slot | None:
-        """A free place with a program, ready ones first; None where all are given up.
+        """A free place whose program has started; None where all are given up.
 
         ``change`` waits for the next change; what it raises ends the waiting for a place.
         """
         while not self.all_down:
-            free = [slot for slot in self._slots if slot.link is not None and not slot.taken]
-            if free:
-                slot = min(free, key=lambda slot: slot.link is None or not slot.link.served)
-                slot.taken = True
-                return slot
+            for slot in self._slots:
+                if slot.link is not None and slot.link.served and not slot.taken:
+                    slot.taken = True
+                    return slot
             await change()
         return None
 

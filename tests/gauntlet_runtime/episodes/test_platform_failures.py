@@ -188,7 +188,7 @@ def environments(room, platform_end):
 def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room, environments):
     """Where the gateway's word on it is heard before that of the sandbox's own supervisor."""
     before = set(psutil.Process().children())
-    environments.start(0)
+    environments.open(1)
     for process in set(psutil.Process().children()) - before:
         process.kill()
     assert environments.failed.wait(60)
@@ -198,9 +198,9 @@ def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room, en
     assert sandboxes_left(room) == []
 
 
-def test_environments_that_fail_to_start_once_each_are_all_started_again(environments, platform_end):
-    for slot in range(3):
-        environments.start(slot)
+def test_environments_that_fail_to_start_once_each_are_all_started_again(environments, platform_end, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.environments.STARTING_AT_ONCE", 3)
+    environments.open(3)
     for slot in range(3):
         environments.lost(slot, served=False)
     told = []

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from gauntlet_agent.episode import Step
+from gauntlet_agent.episode import Episode, Step
 from gauntlet_agent.errors import ToolError
+from gauntlet_agent.gateway import Gateway
 from gauntlet_agent.tools import Tool
 
+_NOWHERE: Final = "http://127.0.0.1:9"  # the port of nobody: what a rehearsal does not answer itself fails at once
 
-class Rehearsal:
-    """Stands in for :class:`gauntlet_agent.Episode` where an agent's functions are tested.
+
+class Rehearsal(Episode):
+    """An episode that asks no platform, for tests of an agent's functions.
 
     rehearsal = Rehearsal("How many jobs?", {"answer_format": {"jobs": "integer"}}, tools={"count": lambda year: 3})
     text, data = solve(rehearsal)
@@ -22,6 +25,7 @@ class Rehearsal:
         calls: the tool calls that were made, in order: name and arguments
         plans: the plans that were declared
         notes: the notes that were left
+        given: the answer, where the agent gave it by itself: text and data
     """
 
     def __init__(
@@ -40,21 +44,26 @@ class Rehearsal:
             budget: what an episode's ``budget`` holds, such as ``parallel_tool_calls`` and ``tokens``
             models_url: base address of an OpenAI-compatible endpoint, where the agent asks a model
         """
-        self.id = "rehearsal"
-        self.text = text
-        self.show = dict(show or {})
-        self.budget: dict[str, Any] = {"parallel_tool_calls": 4, **(budget or {})}
-        self.seconds_left = 60.0
-        self.models_url = models_url
+        scenario = {"id": "rehearsal", "text": text, "show": dict(show or {})}
+        opened = {"id": "rehearsal", "scenario": scenario, "budget": {"parallel_tool_calls": 4, **(budget or {})}}
+        super().__init__(Gateway(_NOWHERE), opened)
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.plans: list[list[Any]] = []
         self.notes: list[str] = []
-        self._tools = dict(tools or {})
+        self.given: tuple[str, Any] | None = None
+        self._functions = dict(tools or {})
+        self._models_url = models_url
+
+    @property
+    def models_url(self) -> str:
+        """The address that was given."""
+        return self._models_url
 
     def tools(self) -> list[Tool]:
         """The tools, with the parameters of their functions as the schema."""
         return [
-            Tool(name, inspect.getdoc(function) or name, _schema(function)) for name, function in self._tools.items()
+            Tool(name, inspect.getdoc(function) or name, _schema(function))
+            for name, function in self._functions.items()
         ]
 
     def call(self, name: str, /, **arguments: Any) -> Any:
@@ -64,7 +73,7 @@ class Rehearsal:
             ToolError
         """
         self.calls.append((name, arguments))
-        function = self._tools.get(name)
+        function = self._functions.get(name)
         if function is None:
             raise ToolError(f"There is no tool {name!r}.")
         try:
@@ -79,6 +88,13 @@ class Rehearsal:
     def note(self, text: str) -> None:
         """Keep a note."""
         self.notes.append(text)
+
+    def answer(self, text: str, data: Any = None) -> None:
+        """Keep the answer."""
+        self.given, self.answered = (text, data), True
+
+    def close(self) -> None:
+        """There is nothing to let go."""
 
 
 def _schema(function: Callable[..., Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def server() -> Iterator[ModelServer]:
 
 def models(server: ModelServer, *, tokens: int | None = None, **given: Any) -> Models:
     budget = {} if tokens is None else {"tokens": tokens}
-    return Models(Rehearsal("?", budget=budget, models_url=server.url), "small", **given)  # type: ignore[arg-type]
+    return Models(Rehearsal("?", budget=budget, models_url=server.url), "small", **given)
 
 
 def number(said: dict[str, Any]) -> int:
@@ -64,7 +64,7 @@ def test_a_call_that_might_not_fit_is_not_made(server: ModelServer) -> None:
 
 
 def test_a_provider_that_nobody_answers_at_is_asked_once() -> None:
-    gone = Models(Rehearsal("?", models_url="http://127.0.0.1:9/v1"), "small")  # type: ignore[arg-type]
+    gone = Models(Rehearsal("?", models_url="http://127.0.0.1:9/v1"), "small")
     errors = []
     for _ in range(3):
         with pytest.raises(ModelUnavailable) as caught:

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 KIT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(KIT))
@@ -12,13 +13,21 @@ from gauntlet_agent.assetops import Settings  # noqa: E402
 from gauntlet_agent.rehearsal import Rehearsal  # noqa: E402
 
 MACHINE = {"equipment_id": "CHL1", "equipment_name": "Chiller 1"}
-TOOLS = {
-    "list_equipment": lambda: {"equipment": [MACHINE]},
-    "list_workorders": lambda equipment_id="", start="", end="", kind="", limit=50: {
-        "total": 3,
-        "work_orders": [{}] * 3,
-    },
-}
+
+
+def list_equipment() -> dict[str, Any]:
+    """Every tool of the task that your agent calls is a function here, with the same name and arguments."""
+    return {"equipment": [MACHINE]}
+
+
+def list_workorders(
+    equipment_id: str = "", start: str = "", end: str = "", kind: str = "", limit: int = 50
+) -> dict[str, Any]:
+    """Three orders, whatever is asked."""
+    return {"total": 3, "work_orders": [{}, {}, {}]}
+
+
+TOOLS = {"list_equipment": list_equipment, "list_workorders": list_workorders}
 QUESTION = "How many corrective work orders were completed for {} in 2019?"
 SHOW = {"answer_format": {"work_orders": "integer, how many"}}
 

@@ -56,14 +56,14 @@ def decider(kit: Any, *decisions: Any, reviews: tuple[Review, ...] = ()) -> Any:
 
 def loop(kit: Any, episode: Rehearsal, team: dict[str, Any], decides: Any, **given: Any) -> Any:
     settings = Settings(agent_ask=given.pop("agent_ask", True))
-    place = open_workplace(episode, settings)  # type: ignore[arg-type]
+    place = open_workplace(episode, settings)
     supervisor = kit.supervisor.Supervisor(place, team, decides, **{"max_steps": 5, **given})
     record = Trajectory(episode.text, "test")
     return supervisor.solve(episode.text, episode.show, record), record, place
 
 
 def test_a_stub_takes_one_string_and_returns_the_three_fields(supervisor_kit: Any, rehearse: Rehearse) -> None:
-    place = open_workplace(rehearse(QUESTION), Settings())  # type: ignore[arg-type]
+    place = open_workplace(rehearse(QUESTION), Settings())
     team = supervisor_kit.roster.team(Settings(), place)
     stub = supervisor_kit.stubs.Stub(team["WOAgent"], place, lambda agent, question: None)
     said = stub("Retrieve the corrective work orders of Chiller 1 completed in 2019.")
@@ -76,7 +76,7 @@ def test_a_stub_takes_one_string_and_returns_the_three_fields(supervisor_kit: An
 
 
 def test_a_stub_of_a_request_that_cannot_be_met_says_why(supervisor_kit: Any, rehearse: Rehearse) -> None:
-    place = open_workplace(rehearse(QUESTION), Settings())  # type: ignore[arg-type]
+    place = open_workplace(rehearse(QUESTION), Settings())
     team = supervisor_kit.roster.team(Settings(), place)
     stub = supervisor_kit.stubs.Stub(team["WOAgent"], place, lambda agent, question: None)
     said = stub("Retrieve the work orders of Chiller 99 completed in 2019.")
@@ -86,7 +86,7 @@ def test_a_stub_of_a_request_that_cannot_be_met_says_why(supervisor_kit: Any, re
 
 def test_the_loop_returns_output_plan_and_history(supervisor_kit: Any, rehearse: Rehearse) -> None:
     episode = rehearse(QUESTION, **FIELDS)
-    place = open_workplace(episode, Settings())  # type: ignore[arg-type]
+    place = open_workplace(episode, Settings())
     team = supervisor_kit.roster.team(Settings(), place)
     outcome, record, _ = loop(supervisor_kit, episode, team, supervisor_kit.deciders.RuleDecider())
     assert outcome.answer[1] == {"preventive": 3, "corrective": 2}
@@ -153,7 +153,7 @@ def test_what_a_request_leaves_out_is_asked_for_by_rules_too(
 ) -> None:
     act = supervisor_kit.memory.ThinkAct("count", "WOAgent", "Count the corrective work orders.")
     episode = rehearse("How many corrective jobs were completed on Chiller 1 in 2019?")
-    place = open_workplace(episode, Settings())  # type: ignore[arg-type]
+    place = open_workplace(episode, Settings())
     team = supervisor_kit.roster.team(Settings(), place)
     decides = decider(supervisor_kit, act, supervisor_kit.memory.Finish("done"))
     outcome, _, used = loop(supervisor_kit, episode, team, decides, agent_ask=on)

@@ -53,7 +53,7 @@ class Worker:
 
 def execute(kit: Any, worker: Worker, steps: list[Step], *, parallel: bool = True, calls: int = 4) -> list[Report]:
     episode = Rehearsal("?", budget={"parallel_tool_calls": calls})
-    place = open_workplace(episode, Settings())  # type: ignore[arg-type]
+    place = open_workplace(episode, Settings())
     orchestrator = kit.orchestrator.Orchestrator(place, {"WOAgent": worker}, parallel=parallel)
     memory = kit.orchestrator.SharedMemory("the question")
     reports: list[Report] = orchestrator.execute(steps, memory, Trajectory("?", "test"))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import networkx
 
 _SWEEPS: Final = 8
+_MOST_PASSED: Final = 3000  # places that links pass; where there are more, links are drawn straight
 
 Place = tuple[str, int]
 """A step with 0, or a place that a link passes: the link's number with the layer, which is never the first, 0."""
@@ -38,7 +39,11 @@ def layered(names: Sequence[str], links: Iterable[tuple[str, str]]) -> Layout:
     rows: list[list[Place]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for name in names:
         rows[depth[name]].append((name, 0))
-    ways = [(source, target, _way(source, target, depth, at)) for at, (source, target) in enumerate(wanted)]
+    crowded = sum(max(0, depth[target] - depth[source] - 1) for source, target in wanted) > _MOST_PASSED
+    ways = [
+        (source, target, ((source, 0), (target, 0)) if crowded else _way(source, target, depth, at))
+        for at, (source, target) in enumerate(wanted)
+    ]
     for _, _, way in ways:
         for place in way[1:-1]:
             rows[place[1]].append(place)

@@ -13,6 +13,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+MOST_STEPS: Final = 500
+"""The longest scenario of the public set needs about twenty; a bound keeps graphs of steps cheap to look at."""
+
 UUID_PATTERN: Final = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 """Any version: the guide names version 4, and a generator that gives the same set again derives its ids (version 5)."""
 
@@ -223,9 +226,9 @@ class GroundTruth(BaseModel):
     category: str
     deterministic: bool
     characteristic_form: str
-    planning_steps: list[PlanningStep] = Field(min_length=1)
-    execution_steps: list[ExecutionStep] = Field(min_length=1)
-    execution_links: list[ExecutionLink]
+    planning_steps: list[PlanningStep] = Field(min_length=1, max_length=MOST_STEPS)
+    execution_steps: list[ExecutionStep] = Field(min_length=1, max_length=MOST_STEPS)
+    execution_links: list[ExecutionLink] = Field(max_length=10 * MOST_STEPS)
     checks: Checks | None = None
     uuid: str | None = Field(default=None, pattern=UUID_PATTERN)
     final_out: dict[str, Any] | None = None

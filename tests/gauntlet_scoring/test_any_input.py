@@ -6,6 +6,7 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -116,3 +117,38 @@ def test_what_lenient_reading_repaired_needs_no_repair_again(place, value):
     for truth in report.truths:
         text = truth.model_dump_json(exclude_unset=True)
         assert check_text(text, strength=Strength.LENIENT).of_level(Level.REPAIR) == []
+
+
+def hostile_files():
+    """Files that cost minutes where a check looks at everything for everything."""
+    long = {
+        **SOUND,
+        "characteristic_form": "a" * 400_000 + " " * 100_000 + "'" * 1001,
+        "text": '"' * 1001 + "b" * 400_000,
+    }
+    yield json.dumps(long)
+    keys = ",".join(f'"k{number % 6_000}":1' for number in range(12_000))
+    yield "{" + keys + "}"
+    names = [f"s{number}" for number in range(500)]
+    steps = [
+        {"name": name, "action": "x", "agent": "A", "arguments": {"of": names[:30]}, "outputs": [name, f"{name}_file"]}
+        for name in names
+    ]
+    links = [
+        {"source": names[at], "target": names[other]} for at in range(500) for other in range(max(at + 1, 490), 500)
+    ]
+    yield json.dumps({**SOUND, "execution_steps": steps, "execution_links": links[:5000]})
+    yield json.dumps({**SOUND, "execution_steps": steps * 2, "execution_links": links})
+    shown = {"show": {"many": {f"k{number}": number for number in range(8_000)}, "list": list(range(8_000))}}
+    yield json.dumps({**SOUND, **shown})
+
+
+@pytest.mark.timeout(200)
+def test_large_files_are_looked_at_in_time_that_grows_with_them():
+    final_out = {f"a{number}": number for number in range(8_000)}
+    truth = check_text(json.dumps({**SOUND, "final_out": final_out}), strength=Strength.LENIENT).truths
+    assert len(truth) == 0  # its condition lacks two of its three arguments
+    for text in hostile_files():
+        reports = [check_text(text, strength=strength) for strength in Strength]
+        assert not any(report.ok for report in reports)
+        check_scenarios_text(text)

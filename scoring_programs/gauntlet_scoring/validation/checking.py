@@ -16,7 +16,7 @@ from gauntlet_scoring.validation.findings import Finding, FindingClass, Level, R
 from gauntlet_scoring.validation.logic import check_logic
 from gauntlet_scoring.validation.meaning import check_meaning
 from gauntlet_scoring.validation.repairs import repaired
-from gauntlet_scoring.validation.structure import Draft, check_structure, draft_of, draft_of_truth
+from gauntlet_scoring.validation.structure import MOST_ERRORS, Draft, check_structure, draft_of, draft_of_truth
 from gauntlet_scoring.validation.vocabulary import OPEN, Vocabulary
 from gauntlet_scoring.validation.wording import check_wording
 
@@ -89,7 +89,7 @@ def _check_document(
 ) -> tuple[GroundTruth | None, list[Finding]]:
     row = document.value
     collector = Collector(document=document, scenario=scenario_id(row))
-    for key in document.duplicates:
+    for key in document.duplicates[:MOST_ERRORS]:
         collector.structural((), f"an object has the key {key!r} twice: only the last one counts")
     if not isinstance(row, dict):
         collector.structural((), "must be a JSON object: one scenario", rule="G11")
@@ -114,7 +114,10 @@ def _repair(row: dict[str, Any], collector: Collector, vocabulary: Vocabulary) -
     content, repairs = repaired(row, vocabulary)
     for repair in repairs:
         collector.add(Level.REPAIR, repair.finding_class, repair.location, repair.message)
-    for key in sorted(set(content) - set(GroundTruth.model_fields)):
+    unknown = sorted(set(content) - set(GroundTruth.model_fields))
+    for key in unknown[MOST_ERRORS:]:
+        del content[key]
+    for key in unknown[:MOST_ERRORS]:
         del content[key]
         collector.add(Level.WARNING, FindingClass.STRUCTURAL, (key,), f"the field {key!r} is unknown and left out")
     return content

@@ -12,6 +12,7 @@ import json
 import math
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -166,8 +167,7 @@ def _decode(source: Text, at: int, *, end: int | None = None) -> tuple[Document,
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(found)
         if len(content) < len(found):
-            keys = [key for key, _ in found]
-            duplicates.extend(dict.fromkeys(key for key in keys if keys.count(key) > 1))
+            duplicates.extend(key for key, count in Counter(key for key, _ in found).items() if count > 1)
         return content
 
     decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=pairs)

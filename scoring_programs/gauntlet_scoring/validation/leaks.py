@@ -6,7 +6,8 @@ the fields hold: the values of the right answer, the expectation, the steps of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -116,29 +117,32 @@ def _sentences(leaves: list[tuple[Location, Any]], truth: GroundTruth) -> Iterat
 
 def _values(leaves: list[tuple[Location, Any]], truth: GroundTruth) -> Iterator[Leak]:
     """A value of the answer beside the text: surely a leak under the answer's own key, probably one under another."""
-    answer = [*_leaves(truth.final_out or {}, ()), *_leaves({"expected_result": truth.expected_result}, ())]
+    answers = _answers(truth)
     question = _plain(truth.text)
+    members = Counter(location[:-1] for location, _ in leaves)
     for location, value in leaves:
-        if location[0] in (_TEXT, "id", "category", "public") or _is_choice(location, leaves):
+        # One of several that the agent may choose from says nothing.
+        is_choice = isinstance(location[-1], int) and members[location[:-1]] > 1
+        places = answers.get(comparable(value), [])
+        if location[0] in (_TEXT, "id", "category", "public") or is_choice or not places:
             continue
-        for place, right in answer:
-            if right is None or isinstance(right, bool) or comparable(right) != comparable(value):
-                continue
-            path = json_path(("final_out", *place))
-            if _key(place) == _key(location):
-                message = f"has the right answer's value, that of {path}"
-                yield Leak(location, message, Level.ERROR, FindingClass.SEMANTIC)
-                break
-            if _is_rare(value) and _plain(str(value)) not in question:
-                message = f"has the same value as {path}: does it give the answer away?"
-                yield Leak(location, message, Level.WARNING, FindingClass.SEMANTIC)
-                break
+        own = next((place for place in places if _key(place) == _key(location)), None)
+        if own is not None:
+            message = f"has the right answer's value, that of {json_path(own)}"
+            yield Leak(location, message, Level.ERROR, FindingClass.SEMANTIC)
+        elif _is_rare(value) and _plain(str(value)) not in question:
+            message = f"has the same value as {json_path(places[0])}: does it give the answer away?"
+            yield Leak(location, message, Level.WARNING, FindingClass.SEMANTIC)
 
 
-def _is_choice(location: Location, leaves: list[tuple[Location, Any]]) -> bool:
-    """One of several that the agent may choose from says nothing."""
-    siblings = [place for place, _ in leaves if len(place) == len(location) and place[:-1] == location[:-1]]
-    return isinstance(location[-1], int) and len(siblings) > 1
+def _answers(truth: GroundTruth) -> dict[Hashable, list[Location]]:
+    """The values of the right answer, and where they stand; true, false and null are no telling values."""
+    found: dict[Hashable, list[Location]] = {}
+    expected = {"final_out": truth.final_out or {}, "expected_result": truth.expected_result}
+    for place, value in _leaves(expected, ()):
+        if value is not None and not isinstance(value, bool):
+            found.setdefault(comparable(value), []).append(place)
+    return found
 
 
 def _key(location: Location) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from gauntlet_scoring.ground_truth import AnyOfCheck, Check, Checks, ExecutionStep, OrderCheck
@@ -85,26 +86,53 @@ def _check_references(steps: list[ExecutionStep], graph: networkx.DiGraph[str], 
     """An argument ``@name`` must be an output of a step before this one, by links or by the order of steps (G14).
 
     G6 allows a reference without ``@`` too; such a text may as well be a plain value, so that it is only a warning
-    where it is the name of an output that is made later, and none where it is no output's name.
+    where it is the name of an output that is made later, and none where it is no output's name. Where links form a
+    cycle there is no order to look at.
     """
-    import networkx
-
     made_by: dict[str, list[tuple[int, str]]] = {}
     for position, step in enumerate(steps):
         for output in step.outputs:
             made_by.setdefault(output.removeprefix("@"), []).append((position, step.name))
+    order = _Order.of(graph)
     for position, step in enumerate(steps):
-        before = networkx.ancestors(graph, step.name) - {step.name}
-        after = networkx.descendants(graph, step.name)
         for place, name, certain in _references(step.arguments, ("execution_steps", position, "arguments")):
             makers = made_by.get(name, [])
             if not makers:
                 if certain:
                     collector.structural(place, f"no execution step has the output {name!r}", rule="G14")
-            elif not any(maker in before or (at < position and maker not in after) for at, maker in makers):
+            elif order is not None and not any(order.allows(maker, (position, step.name)) for maker in makers):
                 message = f"{name!r} is an output of {makers[0][1]!r}, which does not come before this step"
                 level = Level.ERROR if certain else Level.WARNING
                 collector.add(level, FindingClass.LOGICAL, place, message, rule="G14")
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Which steps lead to which: a bit for each step, and the bits of those before it."""
+
+    bits: dict[str, int]
+    before: dict[str, int]
+
+    @classmethod
+    def of(cls, graph: networkx.DiGraph[str]) -> _Order | None:
+        import networkx
+
+        bits = {name: 1 << position for position, name in enumerate(graph)}
+        before: dict[str, int] = {}
+        try:
+            for name in networkx.topological_sort(graph):
+                before[name] = 0
+                for earlier in graph.predecessors(name):
+                    before[name] |= before[earlier] | bits[earlier]
+        except networkx.NetworkXUnfeasible:
+            return None
+        return cls(bits, before)
+
+    def allows(self, maker: tuple[int, str], user: tuple[int, str]) -> bool:
+        """Whether links put the maker first, or the order of steps does and no link says otherwise."""
+        if self.before[user[1]] & self.bits[maker[1]]:
+            return True
+        return maker[0] < user[0] and not self.before[maker[1]] & self.bits[user[1]]
 
 
 def _references(value: Any, place: Location) -> Iterator[tuple[Location, str, bool]]:

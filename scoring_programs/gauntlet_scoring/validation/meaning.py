@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import Any, Final
 
 from gauntlet_scoring.ground_truth import ExecutionStep
@@ -95,11 +96,13 @@ def _check_files(draft: Draft, collector: Collector) -> None:
     if re.search(r"\b(?:file|path|csv|stored|saved)\b|_file|_path", expected, re.IGNORECASE):
         return
     followed = {link.source for link in draft.links}
+    words = [set(re.findall(r"\w+", json.dumps(step.arguments, default=str))) for step in draft.steps]
+    steps_with = Counter(word for own in words for word in own)
     for position, step in enumerate(draft.steps):
-        later = json.dumps([other.arguments for other in draft.steps if other is not step], default=str)
         for at, output in enumerate(step.outputs):
             name = output.removeprefix("@")
-            if _FILE.fullmatch(output) and step.name in followed and not re.search(rf"\b{re.escape(name)}\b", later):
+            is_read = steps_with[name] > (name in words[position])  # by another step than this one
+            if _FILE.fullmatch(output) and step.name in followed and not is_read:
                 message = f"no step reads {output!r}: the step that loads or filters it is missing"
                 _warn(collector, ("execution_steps", position, "outputs", at), message)
 

@@ -5,23 +5,33 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from gauntlet_scoring.ground_truth import ExecutionLink, ExecutionStep, GroundTruth, PlanningStep, StepDeterminism
+from gauntlet_scoring.ground_truth import (
+    MOST_STEPS,
+    ExecutionLink,
+    ExecutionStep,
+    GroundTruth,
+    PlanningStep,
+    StepDeterminism,
+)
 from gauntlet_scoring.validation.collecting import Collector
 from gauntlet_scoring.validation.documents import Location
 
-_PLAN: Final = TypeAdapter(list[PlanningStep])
-_STEPS: Final = TypeAdapter(list[ExecutionStep])
-_LINKS: Final = TypeAdapter(list[ExecutionLink])
+_PLAN: Final = TypeAdapter(Annotated[list[PlanningStep], Field(max_length=MOST_STEPS)])
+_STEPS: Final = TypeAdapter(Annotated[list[ExecutionStep], Field(max_length=MOST_STEPS)])
+_LINKS: Final = TypeAdapter(Annotated[list[ExecutionLink], Field(max_length=10 * MOST_STEPS)])
 _MODELS: Final[dict[str, type[BaseModel]]] = {
     "planning_steps": PlanningStep,
     "execution_steps": ExecutionStep,
     "execution_links": ExecutionLink,
 }
+
+MOST_ERRORS: Final = 200
+"""Errors of the schema that are told of one scenario: who has more has another file than they think."""
 
 Part = TypeVar("Part")
 
@@ -93,11 +103,14 @@ def _part(adapter: TypeAdapter[list[Part]], value: Any) -> list[Part]:
 def _note_schema(error: ValidationError, row: Mapping[str, Any], collector: Collector) -> None:
     """One finding a place: a union says what it wants once for each of its members."""
     messages: dict[Location, list[str]] = {}
-    for each in error.errors(include_url=False, include_input=False):
+    errors = error.errors(include_url=False, include_input=False)
+    for each in errors[:MOST_ERRORS]:
         location = _real(each, row)
         messages.setdefault(location, []).append(_sentence(each, location))
     for location, said in messages.items():
         collector.structural(location, " or: ".join(dict.fromkeys(said)), rule="G11")
+    if len(errors) > MOST_ERRORS:
+        collector.structural((), f"has {len(errors) - MOST_ERRORS} further errors of this kind", rule="G11")
 
 
 def _real(error: ErrorDetails, row: Mapping[str, Any]) -> Location:

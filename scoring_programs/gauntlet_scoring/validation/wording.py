@@ -15,7 +15,7 @@ from gauntlet_scoring.validation.findings import FindingClass, Level
 from gauntlet_scoring.validation.structure import Draft
 
 _WORD: Final = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
-_FACT: Final = re.compile(r"(?:(?P<before>[^\W\d_]+)\W*)?(?<!\w)(?P<number>\d+(?:[.,]\d+)*)(?!\w)")
+_FACT: Final = re.compile(r"(?:\b(?P<before>[^\W\d_]+)\W*)?(?<!\w)(?P<number>\d+(?:[.,]\d+)*)(?!\w)")
 _IDENTIFIER: Final = re.compile(r"\b(?=\w*[^\W\d])(?=\w*[\d_])\w{3,}\b")  # such as ttm_96_28 or MT010
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _PLACE: Final = ("characteristic_form",)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -68,9 +68,10 @@ class Judge:
         self._label = label
         self._closed: dict[str, threading.Event] = {}  # by program
         self._closing = False
+        self._started = ExitStack()
 
     def __enter__(self) -> Judge:
-        """Start the gateway.
+        """Start the gateway; where its provider is not set, `failure` says so, and nothing is started.
 
         Raises:
             GatewayLost
@@ -79,18 +80,22 @@ class Judge:
         if access is None:
             self.failure = no_judge(self.spec)
             return self
+        self._folder.mkdir()
         self._gateway = self._pool.spawn_judge()
         self._relay = ModelRelay(self._supply, self._gateway)
         self._reader = threading.Thread(target=self._read, name=f"{self._label}-judge", daemon=True)
         self._reader.start()
-        self._folder.mkdir()
-        self._gateway.send(JudgeBegin(models=self.spec.models, folder=self._folder))
-        self._gateway.send(models_offered(access))
+        with ExitStack() as started:
+            started.callback(self._close)
+            self._gateway.send(JudgeBegin(models=self.spec.models, folder=self._folder))
+            self._gateway.send(models_offered(access))
+            self._started = started.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not hasattr(self, "_gateway"):
-            return
+        self._started.close()
+
+    def _close(self) -> None:
         self._closing = True
         self._gateway.close()
         self._reader.join()

@@ -111,3 +111,25 @@ def test_a_new_worker_removes_what_a_dead_one_left(source, real_sandbox, gateway
 def test_an_owner_is_a_process_and_not_just_its_number():
     assert is_alive(this_process())
     assert not is_alive(f"{os.getpid()}:1")
+
+
+def test_the_scorings_that_follow_each_other_are_told_of_and_what_they_left_ready_is_dropped_in_the_end(
+    room, source, worker, monkeypatch
+):
+    told = []
+    monkeypatch.setattr(room.sandbox, "expect_another", lambda spec: told.append(spec.label))
+    monkeypatch.setattr(room.sandbox, "drop_spares", lambda: told.append("dropped"))
+    program = room.artifacts.folder(
+        {"metadata": "command: python score.py", "score.py": "open('/app/output/scores.json', 'w').write('{\"a\": 1}')"}
+    )
+    for name in ("one", "two"):
+        results = room.artifacts.folder({"said": name})
+        programs = [ScoringProgramSpec(key="p", program=program)]
+        spec = ScoreSpec(programs=programs, reference=None, results=results, episodes=[], image="gauntlet/agent")
+        source.add(name, spec)
+    source.add("run", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 3
+    assert sorted(source.finished) == ["one", "run", "two"]
+    assert told == ["job-one-score-p", "job-two-score-p", "dropped", "dropped"]
+    worker.close()
+    assert told[4:] == ["dropped"]

@@ -56,14 +56,17 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Both starter kits in both tracks, one of them again with distractors, and an agent that crashes."""
+    """Both starter kits in both tracks, a gullible agent, two of them again with distractors, and one that crashes."""
     kits = settings.BASE_DIR / "starter_kits"
     supervisor, planner = kits / "agent_as_tool", kits / "plan_execute"
+    gullible = settings.BASE_DIR / "competitions" / "assetops" / "demo_agents" / "gullible"
     crashing = settings.BASE_DIR / "competitions" / "quickstart" / "demo_agents" / "crashing"
     return [
         Entry("ada", supervisor, "execution", TEST),
         Entry("bob", planner, "execution", TEST),
+        Entry("carl", gullible, "execution", TEST),
         Entry("ada", supervisor, "execution", DISTRACTED),
+        Entry("carl", gullible, "execution", DISTRACTED),
         Entry("ada", supervisor, "planning", TEST),
         Entry("bob", planner, "planning", TEST),
         Entry("eve", crashing, "execution", TEST, expected="failed"),

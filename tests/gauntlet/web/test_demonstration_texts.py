@@ -52,7 +52,7 @@ def test_progress_counts_those_that_are_through_and_names_the_others() -> None:
         for number in range(len(entries))
     ]
     line = demonstration.progress_line(entries, stories)
-    assert line.startswith("2 of 6 done   ada (execution, distracted) running 3/9")
+    assert line.startswith(f"2 of {len(entries)} done   carl (execution) running 3/9")
     assert "bob (execution)" not in line
 
 
@@ -60,7 +60,7 @@ def test_every_agent_of_the_demonstration_is_there_and_both_tracks_and_kits_are_
     entries = demonstration.entries()
     assert all((entry.folder / "agent.yaml").is_file() for entry in entries)
     kits = {Path(entry.folder).name for entry in entries if entry.expected == "finished"}
-    assert kits == {"agent_as_tool", "plan_execute"}
+    assert kits == {"agent_as_tool", "plan_execute", "gullible"}
     assert {entry.track for entry in entries} == set(demonstration.TRACKS)
     distracted = {(entry.participant, entry.track) for entry in entries if entry.phase == demonstration.DISTRACTED}
     plain = {(entry.participant, entry.track) for entry in entries if entry.phase == demonstration.TEST}

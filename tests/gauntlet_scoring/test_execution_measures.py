@@ -311,3 +311,31 @@ def test_arguments_that_are_a_text_may_be_any_argument(recorded):
     assert scores(reference, recorded(("ask", {"request": "list"}, "ok")))["argument_accuracy"] == 0.0
     nested = truth([step("a", "ask", request="list the sites")], [])
     assert scores(nested, recorded(("ask", {"request": {"x": "list the sites"}}, "ok")))["argument_accuracy"] == 0.0
+
+
+def test_the_names_of_arguments_show_no_data_flow(recorded):
+    """Every tool of a site answers with the keys that its own arguments have."""
+    reference = truth(
+        [step("a", "sites"), step("b", "assets", site_name="MAIN"), step("c", "other"), step("f", "Finish")],
+        [*chain("a", "b", "f"), *chain("c", "f")],
+        text="at MAIN",
+    )
+    echo = {"site_name": "MAIN"}
+    done = recorded(("sites", {}, echo), ("other", {}, echo), ("assets", {"site_name": "MAIN"}, echo))
+    assert compare_execution(reference, done).edges == {(0, 1), (1, 2), (2, 3)}  # the order of calls, and no more
+
+
+def test_what_was_not_called_is_looked_for_in_every_result(recorded):
+    """One fault is not counted twice: the file's maker is missing, its name came from elsewhere."""
+    calls = [("list_files", {}, "there are /tmp/h.json, /tmp/g.json"), RIGHT[2], RIGHT[3]]
+    found = compare_execution(SITE, recorded(*calls))
+    assert [each.name for each in found.arguments if not each.right] == ["site", "asset"]
+
+
+def test_an_agent_cannot_keep_a_scorer_busy(recorded):
+    """Many calls, and some whose arguments and results hold thousands of values: limits, and no product of them."""
+    values = [f"value {number}" for number in range(2_000)]
+    calls = [("history", {"asset": values, "site": values[::-1]}, {"rows": values}) for _ in range(30)]
+    calls += [("history", {"asset": f"value {number}"}, "ok") for number in range(1_000)]
+    found = scores(SITE, recorded(*calls))
+    assert found["completeness"] == pytest.approx(2 / 5)

@@ -76,20 +76,31 @@ def reference_of(truth: GroundTruth) -> Reference:
 
 def recorded_actions(episode: RecordedEpisode, reference: Reference) -> tuple[Action, ...]:
     """What the agent did, in order."""
+    expected = _expected_refusals(episode, reference)
+    actions = [
+        Action(tool=each.call.tool, arguments=each.call.arguments, call=each)
+        for each in episode.calls
+        if each.succeeded or each.call.call in expected
+    ]
+    if episode.answered and any(step.action == FINISH for step in reference.steps):
+        actions.append(Action(tool=FINISH))
+    return tuple(actions)
+
+
+def _expected_refusals(episode: RecordedEpisode, reference: Reference) -> set[str]:
+    """The refused calls that the reference makes just so and that were not answered another time, by their ids."""
     literal = {
         (tool_of(step.action), comparable(step.arguments, dates=True))
         for step in reference.tool_steps
         if isinstance(step.arguments, dict) and not any(map(is_reference, step.arguments.values()))
     }
-    succeeded = {_identity(each) for each in episode.calls if each.succeeded}
-    actions = []
-    for each in episode.calls:
-        refused_as_expected = each.result is not None and _identity(each) in literal - succeeded
-        if each.succeeded or refused_as_expected:
-            actions.append(Action(tool=each.call.tool, arguments=each.call.arguments, call=each))
-    if episode.answered and any(step.action == FINISH for step in reference.steps):
-        actions.append(Action(tool=FINISH))
-    return tuple(actions)
+    tools = {tool for tool, _ in literal}
+    refused = [c for c in episode.calls if c.call.tool in tools and c.result is not None and not c.succeeded]
+    found = {each.call.call: identity for each in refused if (identity := _identity(each)) in literal}
+    if found:
+        answered = {_identity(each) for each in episode.calls if each.succeeded and each.call.tool in tools}
+        found = {call: identity for call, identity in found.items() if identity not in answered}
+    return set(found)
 
 
 def match(reference: Reference, actions: Sequence[Action]) -> dict[int, int]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gauntlet_scoring.execution.actions import Action, Reference
-from gauntlet_scoring.execution.references import Returned, is_reference, references
+from gauntlet_scoring.execution.references import FirstReturned, Returned, is_reference, references
 from gauntlet_scoring.ground_truth import ExecutionStep
 from gauntlet_scoring.text import FINISH
 from gauntlet_scoring.values import shown
@@ -41,6 +42,7 @@ def argument_verdicts(
     free.
     """
     verdicts = []
+    first = FirstReturned(returned)
     for at, step in enumerate(reference.steps):
         if step.action == FINISH or not step.deterministic.arguments:
             continue
@@ -49,11 +51,11 @@ def argument_verdicts(
             if number is None:
                 verdicts.append(ArgumentVerdict(at, name, right=False, reason=f"{step.action} was not called"))
                 continue
-            sources = [
-                one for one in _sources(reference, expected, matched, before=number) if returned[one] is not None
-            ]
-            results = [each for one in sources if (each := returned[one]) is not None]
-            verdicts.append(_verdict(reference, at, name, action=actions[number], results=results))
+            makers = {maker for each in references(expected) for maker in reference.makers.get(each, ())}
+            done = [matched[maker] for maker in makers if maker in matched and matched[maker] < number]
+            results = [each for one in done if (each := returned[one]) is not None]
+            came = partial(_came, results=results) if results else partial(first.gave, before=number)
+            verdicts.append(_verdict(reference, at, name, action=actions[number], came=came))
     return verdicts
 
 
@@ -63,23 +65,20 @@ def _expected(step: ExecutionStep) -> dict[str, Any]:
     return {name: value for name, value in step.arguments.items() if value is not None}
 
 
-def _sources(reference: Reference, expected: Any, matched: Mapping[int, int], *, before: int) -> list[int]:
-    """The actions in whose results a reference's value may be found."""
-    makers = {at for name in references(expected) for at in reference.makers.get(name, ())}
-    done = [matched[at] for at in makers if at in matched and matched[at] < before]
-    return sorted(done) if done else list(range(before))
+def _came(value: Any, *, results: Sequence[Returned]) -> bool:
+    return any(result.gave(value) for result in results)
 
 
 def _verdict(
-    reference: Reference, at: int, name: str, *, action: Action, results: Sequence[Returned]
+    reference: Reference, at: int, name: str, *, action: Action, came: Callable[[Any], bool]
 ) -> ArgumentVerdict:
     step = reference.steps[at]
     expected = _expected(step)[name]
     whole = isinstance(step.arguments, str)  # a text that may be any of the call's arguments
-    given = dict(action.arguments) if whole else action.arguments.get(name)
+    given = list(action.arguments.values()) if whole else action.arguments.get(name)
     place = f"{action.tool}: {name}"
     if is_reference(expected):
-        right = any(result.gave(given) for result in results)
+        right = came(given)
         said = "was returned by an earlier call" if right else f"should come from an earlier call, found {shown(given)}"
         return ArgumentVerdict(at, name, right=right, reason=f"{place} {said}")
     right = any(reference.same(one, expected) for one in (action.arguments.values() if whole else [given]))

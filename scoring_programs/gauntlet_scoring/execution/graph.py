@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gauntlet_scoring.execution.actions import Action, Reference
-from gauntlet_scoring.execution.references import Returned, references, telling_leaves
+from gauntlet_scoring.execution.references import FirstReturned, Returned, references, telling_leaves
 
 Edge = tuple[int, int]
 
@@ -42,23 +42,20 @@ def recorded_edges(actions: Sequence[Action], returned: Sequence[Returned | None
         known: what the question says.
     """
     edges: set[Edge] = set()
+    first = FirstReturned(returned)
     for at, action in enumerate(actions):
         if action.call is None:
             sources = {source for source, _ in edges}
             edges |= {(source, at) for source in range(at) if source not in sources}
             continue
-        found = _data_flow(at, action, returned, known=known) or _previous(at, actions)
+        found = _data_flow(at, action, first, known=known) or _previous(at, actions)
         edges |= {(source, at) for source in found}
     return edges
 
 
-def _data_flow(at: int, action: Action, returned: Sequence[Returned | None], *, known: Returned) -> set[int]:
-    sources = set()
-    for leaf in telling_leaves(dict(action.arguments)):
-        if not known.holds(leaf):
-            source = next((n for n, each in enumerate(returned[:at]) if each is not None and each.holds(leaf)), None)
-            sources |= set() if source is None else {source}
-    return sources
+def _data_flow(at: int, action: Action, first: FirstReturned, *, known: Returned) -> set[int]:
+    leaves = (leaf for leaf in telling_leaves(list(action.arguments.values())) if not known.holds(leaf))
+    return {source for leaf in leaves if (source := first.call(leaf, before=at)) is not None}
 
 
 def _previous(at: int, actions: Sequence[Action]) -> set[int]:

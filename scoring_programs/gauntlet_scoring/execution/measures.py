@@ -19,7 +19,7 @@ from gauntlet_scoring.execution.graph import (
     order_violations,
     recorded_edges,
 )
-from gauntlet_scoring.execution.references import Returned
+from gauntlet_scoring.execution.references import Returned, all_returned
 from gauntlet_scoring.ground_truth import GroundTruth
 from gauntlet_scoring.reading import RecordedEpisode
 from gauntlet_scoring.text import FINISH
@@ -58,7 +58,7 @@ def compare_execution(truth: GroundTruth, episode: RecordedEpisode) -> Execution
     reference = reference_of(truth)
     actions = recorded_actions(episode, reference)
     matched = match(reference, actions)
-    returned = [None if each.call is None else Returned.of_call(each.call) for each in actions]
+    returned = all_returned([each.call for each in actions])
     edges = recorded_edges(actions, returned, known=Returned.of(truth.text))
     return Execution(
         reference=reference,

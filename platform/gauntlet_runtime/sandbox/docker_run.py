@@ -7,6 +7,7 @@ import os
 import selectors
 import socket
 import time
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 from gauntlet_runtime.sandbox.cgroups import Counters
@@ -26,6 +27,7 @@ class DockerRun(SupervisedRun):
 
     def __init__(self, spec: SandboxSpec, setting: Setting, container: Container, *, word: bytes) -> None:
         self._container = container
+        self._noted = Counters()  # what was counted when we killed it
         self._alone = False  # the program runs on with its streams closed
         self._stdin_left = memoryview(word + spec.stdin)
         self._inner: dict[str, int] = {}  # our ends of the caller's pipes
@@ -246,7 +248,13 @@ class DockerRun(SupervisedRun):
             if not gone:
                 raise
         # The holder itself is gone, and the group with it: the engine has noted whether memory was the reason.
-        return Counters(oom_kills=1 if self._container.says_out_of_memory() else 0)
+        if self._container.says_out_of_memory():
+            return replace(self._noted, oom_kills=max(1, self._noted.oom_kills))
+        return self._noted
+
+    def _note_counters(self) -> None:
+        with contextlib.suppress(SandboxGone, OSError):  # it died by itself just now
+            self._noted = self._container.counters()
 
     def _drain(self, selector: selectors.DefaultSelector) -> None:
         """Read what the engine still has of the program's output; all writers are dead."""

@@ -93,6 +93,9 @@ class SupervisedRun(Run):
             SandboxGone
         """
 
+    def _note_counters(self) -> None:
+        """Called right before everything is killed, by whatever thread: afterwards some may not be there any more."""
+
     @abstractmethod
     def _clear_away(self) -> None:
         """Let nothing of the sandbox run on."""
@@ -188,6 +191,7 @@ class SupervisedRun(Run):
                 return
             if self._cause is Cause.EXITED:
                 self._cause = cause
+        self._note_counters()
         self._anchor.kill()
 
     def _seconds_left(self) -> float | None:

@@ -18,7 +18,9 @@ from unittest.mock import patch
 
 from docker_engine import docker_engine
 
-FIXTURES: Final = Path(__file__).resolve().parents[1] / "gauntlet_runtime" / "run_fixtures"
+TESTS: Final = Path(__file__).resolve().parents[1]
+DOOR: Final = TESTS / "security" / "zoo" / "agent" / "door" / "gateway.py"
+SERVER: Final = TESTS / "gauntlet_runtime" / "run_fixtures" / "environment" / "server.py"
 EPISODES: Final = 12
 AGENT: Final = "from door import *\nimport time\nepisode = next_episode()\ntime.sleep(0.8)\nanswer(episode)\n"
 
@@ -100,8 +102,8 @@ class _Files:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         for digest, files in {
-            "a": {"agent.py": AGENT, "door.py": (FIXTURES / "agent" / "door.py").read_text()},
-            "e": {"server.py": (FIXTURES / "environment" / "server.py").read_text()},
+            "a": {"agent.py": AGENT, "door.py": DOOR.read_text()},
+            "e": {"server.py": SERVER.read_text()},
         }.items():
             (folder / digest).mkdir()
             for name, text in files.items():

@@ -27,7 +27,6 @@ PLACE_HEADER: Final = "X-Gauntlet-Place"
 """Which question of a run this is: the same request at another place is another question, with an answer of its own."""
 
 TRIES: Final = 3  # of one question whose answers cannot be read
-ANSWER_TOKENS: Final = 2000
 _WAIT_SECONDS: Final = 3600.0  # the door's own patience ends long before
 _PACED: Final = 600  # how often the door may say "not now" to one question
 
@@ -146,10 +145,10 @@ class JudgeDoor:
         raise JudgeUnavailable("the judge's door let nothing through for too long")
 
     def _request(self, question: Question, place: str) -> urllib.request.Request:
+        # The limit of an answer is the door's to set: it knows what the provider calls it.
         body: dict[str, Any] = {
             "model": self._settings.model,
             "temperature": self._settings.temperature,
-            "max_tokens": ANSWER_TOKENS,
             "messages": [
                 {"role": "system", "content": question.system},
                 {"role": "user", "content": question.user},

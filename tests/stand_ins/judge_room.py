@@ -63,6 +63,7 @@ class Bank(ModelSupply):
     url: str
     key: str = KEY
     set_by: Any = "organizer"
+    limit_field: str = "max_tokens"
     budget: Decimal | None = None
     used: Decimal = Decimal(0)
     held: dict[str, Decimal] = field(default_factory=dict)
@@ -71,7 +72,9 @@ class Bank(ModelSupply):
     failing: bool = False
 
     def access(self) -> ModelAccess | None:
-        return ModelAccess(url=self.url, key=self.key, set_by=self.set_by) if self.url else None
+        if not self.url:
+            return None
+        return ModelAccess(url=self.url, key=self.key, set_by=self.set_by, limit_field=self.limit_field)
 
     def reserve(self, reservation: Reservation) -> Refusal | None:
         if self.failing:

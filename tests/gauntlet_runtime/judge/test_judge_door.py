@@ -23,6 +23,12 @@ def test_programs_that_run_at_once_have_a_door_each(judged):
     ] == ["one", "two", "six"]
 
 
+def test_the_door_names_the_limit_of_an_answer_as_the_provider_does(judged):
+    judged.bank.limit_field = "max_completion_tokens"
+    judged.score("chat('x')\ndone()")
+    assert [judged.server.seen[0].get(name) for name in ("max_completion_tokens", "max_tokens")] == [1000, None]
+
+
 def test_only_the_judges_model_can_be_asked(judged):
     script = """
 body = {"model": "another", "messages": []}

@@ -89,7 +89,9 @@ def test_an_expert_reads_neither_whose_run_it_is_nor_what_the_judge_said(world, 
     from gauntlet.reviews.models import Item
 
     study = world.studies["judge"]
-    names = {world.participant.username, "planner 13", "planner.zip", "small", "rubric", "verdict"}
+    participant = "canary-of-the-participant"  # the three letters of the real name are in many a token by chance
+    type(world.participant).objects.filter(pk=world.participant.pk).update(username=participant)
+    names = {participant, "planner 13", "planner.zip", "small", "rubric", "verdict"}
     for item in Item.objects.filter(study=study).select_related("episode"):
         html = fresh.get(f"/reviews/{study.pk}/{item.number}/").content.decode()
         assert item.scenario.text in html

@@ -147,10 +147,17 @@ def test_another_size_of_the_judges_model_is_another_model(bundle: Any) -> None:
     assert findings(bundle) == []
 
 
-def test_a_program_that_asks_a_model_needs_a_judge(bundle: Any) -> None:
-    bundle.replace("      - scoring\n", "      - scoring\n      - failure_modes\n")
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("      - scoring\n", "      - scoring\n      - failure_modes\n", "failure_modes"),
+        ('        version: "1"\n', '        version: "1"\n        settings: {judge: llm}\n', "rubric"),
+    ],
+)
+def test_a_program_that_asks_a_model_needs_a_judge(bundle: Any, old: str, new: str, key: str) -> None:
+    bundle.replace(old, new)
     (finding,) = findings(bundle)
     assert (finding.level, finding.field) == ("error", "tasks[0].judge")
-    assert "'failure_modes' asks a language model" in finding.message
+    assert f"'{key}' asks a language model" in finding.message
     write(bundle)
     assert findings(bundle) == []

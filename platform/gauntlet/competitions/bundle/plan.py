@@ -40,7 +40,6 @@ class ProgramPlan:
     version: str
     folder: Path
     scores: dict[str, tuple[float, float, Sorting]]
-    needs_judge: bool = False  # it asks a language model in any case
 
 
 @dataclass(frozen=True, kw_only=True)

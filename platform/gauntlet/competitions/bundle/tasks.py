@@ -186,7 +186,7 @@ def _programs(section: Section, files: BundleFiles) -> list[ProgramPlan]:
 def _check_judge(section: Section, programs: list[ProgramPlan], judge: dict[str, Any] | None) -> None:
     """A program that is nothing without a language model needs the task to name one."""
     for program in programs:
-        if program.needs_judge and judge is None:
+        if judge is None and read_program_metadata(program.folder).settings.get("judge") == "llm":
             message = f"is missing: the scoring program '{program.key}' asks a language model. Name it, with a budget."
             section.findings.error(section.where("judge"), message, allowed=["judge: {model: …, cost_budget: …}"])
 
@@ -258,7 +258,6 @@ def _described(value: Value, folder: Path, *, key: str, place: Place) -> Program
         version=metadata.version[:32],
         folder=folder,
         scores=scores,
-        needs_judge=metadata.settings.get("judge") == "llm",
     )
 
 

@@ -12,7 +12,7 @@ from gauntlet_scoring import bertscore
 from gauntlet_scoring.composites import check_parts, weighted
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.execution.answer_format import misfits
-from gauntlet_scoring.execution.patterns import FailurePattern
+from gauntlet_scoring.execution.pattern_names import FailurePattern
 from gauntlet_scoring.execution.scoring import DEFAULT_PARTS, PATTERNS_FILE, Tally, score_execution
 from gauntlet_scoring.html_report import REPORT_FILE, page, paragraph, table
 from gauntlet_scoring.program import Case, Measure, Measured, Results

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gauntlet_scoring.execution.measures import compare_execution
-from gauntlet_scoring.execution.patterns import FailurePattern, as_checks, failure_patterns
+from gauntlet_scoring.execution.pattern_names import FailurePattern
+from gauntlet_scoring.execution.patterns import as_checks, failure_patterns
 from gauntlet_scoring.execution.tool_errors import StepKind, added, tool_uses
 
 TOOL, PARAMETER, MISSING = FailurePattern.TOOL_SELECTION, FailurePattern.PARAMETER, FailurePattern.MISSING_STEPS

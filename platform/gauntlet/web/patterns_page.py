@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gauntlet.evaluation.story import EvaluationStory, SubmissionStory
-from gauntlet_scoring.execution.patterns import TITLES, FailurePattern
+from gauntlet_scoring.execution.pattern_names import TITLES, FailurePattern
 
 _MEANING: Final[Mapping[FailurePattern, str]] = {
     FailurePattern.TOOL_SELECTION: "a tool was called that the reference does not use",

@@ -7,44 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, Final
 
 from gauntlet_scoring.execution.answer_format import expected_fields, misfits
 from gauntlet_scoring.execution.measures import Execution
+from gauntlet_scoring.execution.pattern_names import NOT_SHOWN, FailurePattern
 from gauntlet_scoring.reading import RecordedCall
 from gauntlet_scoring.text import FINISH
 from gauntlet_scoring.values import shown
 
 _TOLD: Final = 20
 """Sentences of one pattern that are written down: an agent chooses how many calls it makes."""
-
-
-class FailurePattern(StrEnum):
-    """A way to fail; the values are keys of a scenario's ``detail``."""
-
-    TOOL_SELECTION = "tool_selection"
-    PARAMETER = "parameter"
-    MISSING_STEPS = "missing_steps"
-    INCORRECT_SEQUENCING = "incorrect_sequencing"
-    PREMATURE_TERMINATION = "premature_termination"
-
-
-TITLES: Final[Mapping[FailurePattern, str]] = {
-    FailurePattern.TOOL_SELECTION: "Tool selection",
-    FailurePattern.PARAMETER: "Parameter",
-    FailurePattern.MISSING_STEPS: "Missing steps",
-    FailurePattern.INCORRECT_SEQUENCING: "Incorrect sequencing",
-    FailurePattern.PREMATURE_TERMINATION: "Premature termination",
-}
-
-NOT_SHOWN: Final[Mapping[FailurePattern, str]] = {
-    FailurePattern.TOOL_SELECTION: "every called tool is one that the reference uses",
-    FailurePattern.PARAMETER: "every argument that the reference names was given as it says",
-    FailurePattern.MISSING_STEPS: "every step of the reference was done",
-    FailurePattern.INCORRECT_SEQUENCING: "no step came before one that it builds on",
-    FailurePattern.PREMATURE_TERMINATION: "it ended with the answer that was asked for",
-}
 
 
 def failure_patterns(execution: Execution) -> dict[FailurePattern, list[str]]:

@@ -14,7 +14,8 @@ from gauntlet_scoring.composites import check_parts, mean_of_parts
 from gauntlet_scoring.execution.actions import tool_of
 from gauntlet_scoring.execution.answer_format import format_compliance
 from gauntlet_scoring.execution.measures import Execution, compare_execution, execution_scores, node_overlap
-from gauntlet_scoring.execution.patterns import TITLES, FailurePattern, as_checks, failure_patterns
+from gauntlet_scoring.execution.pattern_names import TITLES, FailurePattern
+from gauntlet_scoring.execution.patterns import as_checks, failure_patterns
 from gauntlet_scoring.execution.plans import compare_plan
 from gauntlet_scoring.execution.tool_errors import ToolUse, added, tool_uses
 from gauntlet_scoring.html_report import REPORT_FILE, page, paragraph, table

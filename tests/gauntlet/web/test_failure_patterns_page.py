@@ -8,7 +8,8 @@ import pytest
 
 from gauntlet.competitions.models import Phase, Scenario
 from gauntlet.evaluation.models import Episode, ScenarioDetail
-from gauntlet_scoring.execution.patterns import FailurePattern, as_checks
+from gauntlet_scoring.execution.pattern_names import FailurePattern
+from gauntlet_scoring.execution.patterns import as_checks
 
 HEAD = "How it failed"
 

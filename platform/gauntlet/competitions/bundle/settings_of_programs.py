@@ -13,7 +13,6 @@ from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import ProgramPlan
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.program_metadata import METADATA_FILES, read_program_metadata
-from gauntlet_scoring.program_settings import check_settings
 
 
 def with_settings(value: Value, program: ProgramPlan, files: BundleFiles) -> ProgramPlan:
@@ -21,6 +20,8 @@ def with_settings(value: Value, program: ProgramPlan, files: BundleFiles) -> Pro
 
     A setting that the program does not have, or cannot use, is a finding.
     """
+    from gauntlet_scoring.program_settings import check_settings  # here: no idle process needs the measures
+
     metadata = read_program_metadata(program.folder)
     given = _given(Section(value), known=sorted(metadata.settings))
     configured = metadata.model_copy(update={"settings": {**metadata.settings, **given}})

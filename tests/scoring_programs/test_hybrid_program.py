@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from gauntlet_scoring.checks import CRITERIA
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.hybrid import WEIGHTS, Hybrid, Planning, final_score, planning_of
+from gauntlet_scoring.program import Folders, score
 from gauntlet_scoring.program_metadata import read_program_metadata
+from gauntlet_scoring.rubric import Judge, Judgement
 
 CALL = ("get_work_orders", {"year": 2017}, False)
 PLAN = [("WOAgent", "get the work orders")]
@@ -144,3 +149,34 @@ def test_what_does_not_fit_is_refused_by_name(with_settings, settings, said):
 
 def test_silent_settings_mean_s():
     assert planning_of({}) is Planning.S
+
+
+class HalfBlind(Judge):
+    """Judges every other episode."""
+
+    name = "half blind"
+
+    def read(self, case):
+        return case.episode.row.scenario
+
+    def finish(self, parts):
+        right = {"score": 1.0, **dict.fromkeys(CRITERIA, 1.0)}
+        return [Judgement(unverified="no verdict") if at % 2 else Judgement(scores=right) for at, _ in enumerate(parts)]
+
+
+def test_what_the_judge_could_not_verify_has_no_final_score(evaluation, with_settings):
+    for key in (1, 2):
+        evaluation.truth(key)
+        evaluation.answered(key, calls=[CALL], plan=PLAN, data={"count": 33})
+    metadata = read_program_metadata(with_settings(planning="rougeL"))
+    hybrid = replace(Hybrid.of(metadata, {}), judge=HalfBlind())
+    folders = Folders(evaluation.write())
+    score(folders, metadata, measure=hybrid.measure())
+    first, second = (json.loads(line) for line in (folders.output / "scenarios.jsonl").read_text().splitlines())
+    assert first["scores"]["final_score"] == 1.0
+    assert second["scores"] == {"execution_score": 1.0, "planning_score": 1.0}
+    assert second["detail"]["unverified"] == "no verdict"
+    assert json.loads((folders.output / "scores.json").read_text())["final_score"] == 1.0  # a mean of what is known
+    page = (folders.output / "detailed_results.html").read_text()
+    assert "not verified" in page
+    assert "Completion rate: 1.000" in page  # of the one that was judged

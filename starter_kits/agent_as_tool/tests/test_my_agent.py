@@ -1,17 +1,14 @@
 """Tests of your agent that need no platform: `python -m pytest` in this kit's folder. Grow them with your agent."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
+from solver import solve
+
+from gauntlet_agent.assetops import Settings
+from gauntlet_agent.rehearsal import Rehearsal
+
 KIT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(KIT))
-
-from solver import solve  # noqa: E402
-
-from gauntlet_agent.assetops import Settings  # noqa: E402
-from gauntlet_agent.rehearsal import Rehearsal  # noqa: E402
-
 MACHINE = {"equipment_id": "CHL1", "equipment_name": "Chiller 1"}
 
 

@@ -30,7 +30,6 @@ def open_workplace(episode: Episode, settings: Settings) -> Workplace:
         episode=episode,
         offered=episode.tools(),
         models=models,
-        examples=settings.examples,
         parent_answers=settings.agent_ask,
     )
 

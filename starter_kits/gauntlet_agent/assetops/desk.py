@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -71,7 +71,6 @@ class Workplace:
     episode: AsksEpisode
     offered: list[Tool]
     models: Models | None = None
-    examples: bool = True
     parent_answers: bool = True  # Agent-Ask
     uses: list[ToolUse] = field(default_factory=list)
     asked: list[tuple[str, str, str]] = field(default_factory=list)  # agent, question, answer
@@ -154,8 +153,3 @@ class Desk:
         answer = self._ask(question)
         self.place.remember_question(self.agent, question, answer or "")
         return answer
-
-
-def offered_names(tools: Iterable[Tool]) -> list[str]:
-    """The names of tools, for a plan or a prompt."""
-    return [tool.name for tool in tools]

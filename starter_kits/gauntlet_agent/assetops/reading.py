@@ -94,11 +94,6 @@ class Reading:
         return _unlike(found)
 
     @cached_property
-    def identifiers(self) -> list[str]:
-        """The machines that are named by identifier."""
-        return _unlike(match.group() for match in _IDENTIFIER.finditer(self.text))
-
-    @cached_property
     def site(self) -> str | None:
         """The site that is named."""
         for match in _SITE.finditer(self.text):
@@ -165,14 +160,6 @@ class Reading:
     def files(self) -> list[str]:
         """Files that are named."""
         return re.findall(r"[\w./-]+\.(?:csv|json|parquet)\b", self.text)
-
-    @cached_property
-    def work_order(self) -> str | None:
-        """The identifier of a single work order."""
-        found = re.search(
-            r"\bwork[- ]?order\s+(?:number\s+|no\.?\s+|id\s+)?#?([A-Z]*\d[\w-]*)", self.text, re.IGNORECASE
-        )
-        return found[1] if found and not re.fullmatch(r"(?:19|20)\d{2}", found[1]) else None
 
     @cached_property
     def rule(self) -> str | None:

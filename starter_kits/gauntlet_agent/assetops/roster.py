@@ -98,8 +98,3 @@ def tools_of(agent: str, offered: Iterable[Tool]) -> dict[str, Tool]:
     """The offered tools that an agent may use, by name."""
     allowed = AGENTS[agent].tools | UTILITIES
     return {tool.name: tool for tool in offered if tool.name in allowed}
-
-
-def agent_of_tool(name: str) -> str | None:
-    """Whose tool this is; None for the utilities, which everybody shares, and for what nobody knows."""
-    return next((agent.name for agent in AGENTS.values() if name in agent.tools), None)

@@ -122,15 +122,17 @@ class Judge:
         return {"judge.model": self.spec.model, "judge.provider": self.spec.models.provider}
 
     def _read(self) -> None:
-        while (notice := self._gateway.receive()) is not None:
-            if isinstance(notice, JudgeFailed):
-                # The first reason stays: what comes after it may only follow from it.
-                self.failure = self.failure or Failure(code=notice.code, message=notice.message)
-            elif isinstance(notice, ScorerClosed):
-                self._closed[notice.program].set()
-            elif isinstance(notice, ModelNotice):
-                self._relay.take(notice)
-        if not self._closing:
-            self.failure = self.failure or _LOST
-        for closed in list(self._closed.values()):
-            closed.set()
+        try:
+            while (notice := self._gateway.receive()) is not None:
+                if isinstance(notice, JudgeFailed):
+                    # The first reason stays: what comes after it may only follow from it.
+                    self.failure = self.failure or Failure(code=notice.code, message=notice.message)
+                elif isinstance(notice, ScorerClosed):
+                    self._closed[notice.program].set()
+                elif isinstance(notice, ModelNotice):
+                    self._relay.take(notice)
+        finally:  # also where what it says cannot be understood
+            if not self._closing:
+                self.failure = self.failure or _LOST
+            for closed in list(self._closed.values()):
+                closed.set()

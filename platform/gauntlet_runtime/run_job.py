@@ -266,16 +266,18 @@ class RunJob:
             self._agents.prepare()
 
     def _read_notices(self) -> None:
-        while (notice := self._gateway.receive()) is not None:
-            if isinstance(notice, ModelNotice):
-                if self._relay is not None:
-                    self._relay.take(notice)
-            elif isinstance(notice, CodeWanted):
-                if self._code is not None:
-                    self._code.take(notice)
-            else:
-                self._inbox.put(notice)
-        self._inbox.put(GatewayOver())
+        try:
+            while (notice := self._gateway.receive()) is not None:
+                if isinstance(notice, ModelNotice):
+                    if self._relay is not None:
+                        self._relay.take(notice)
+                elif isinstance(notice, CodeWanted):
+                    if self._code is not None:
+                        self._code.take(notice)
+                else:
+                    self._inbox.put(notice)
+        finally:  # also of a gateway that cannot be understood: one of another version, say
+            self._inbox.put(GatewayOver())
 
     # Steps
 

@@ -55,6 +55,27 @@ def test_a_gateway_killed_in_the_middle_is_the_platforms_fault(room):
     assert sandboxes_left(room) == []
 
 
+class Babel(GatewayPool):
+    """Its gateways say what nobody here understands, as one of another version would."""
+
+    def spawn(self) -> GatewayProcess:
+        gateway = super().spawn()
+
+        def receive() -> None:
+            raise ValueError("no such notice")
+
+        gateway.receive = receive  # type: ignore[method-assign, assignment]
+        return gateway
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_gateway_that_is_not_understood_ends_the_job_at_once(room):
+    with Babel() as pool:
+        room.gateways = pool
+        with pytest.raises(GatewayLost):
+            room.agent("while (e := next_episode()):\n    answer(e)\n", keys=["A"])
+
+
 def test_a_gateway_that_cannot_write_its_record_gives_up_rather_than_go_on_without(room):
     def spoil(event, detail):
         if event is JobEvent.EPISODE_ENDED:

@@ -9,7 +9,6 @@ from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
 from gauntlet.metering.selectors import judge_spec, model_spec
 from gauntlet.storage import models as storage
 from gauntlet.submissions.models import Submission
-from gauntlet_runtime.code_runs import code_tool_spec
 from gauntlet_runtime.jobs import (
     AgentSpec,
     Artifact,
@@ -81,6 +80,9 @@ def _container(found: dict[str, Any]) -> ContainerSpec:
 def _environment(task: Task) -> EnvironmentSpec:
     if task.environment is None:
         raise ValueError(f"task {task.pk} has no environment")
+    # Imported here: the beat and a worker's main process, which import this, pay for neither sandboxes nor the MCP SDK.
+    from gauntlet_runtime.code_runs import code_tool_spec
+
     seconds = 24 * 3600.0  # it lives as long as the run job; the gateway ends it
     return EnvironmentSpec(
         program=artifact(task.environment),

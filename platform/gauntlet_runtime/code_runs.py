@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, DATA_FOLDER, PROGRAM_FOLDER
 from gauntlet_runtime.gateway.code_bench import PROGRAM_NAME
-from gauntlet_runtime.gateway.messages import CodeRan, CodeWanted
+from gauntlet_runtime.gateway.messages import CodeRan, CodeUnwanted, CodeWanted
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayProcess
 from gauntlet_runtime.jobs import CodeToolSpec, EnvironmentSpec, SandboxLimits
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxError, SandboxSpec, Verdict
@@ -40,8 +40,35 @@ def code_tool_spec(tool: CodeTool) -> CodeToolSpec:
     return CodeToolSpec(name=tool.name, limits=limits)
 
 
+class _Piece:
+    """One piece of code: its sandbox once there is one, and whether anybody still waits for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._run: Run | None = None
+        self.dropped = False
+
+    def holds(self, run: Run | None) -> bool:
+        """Take note of its sandbox, or of its end; False where nobody waits for it any more."""
+        with self._lock:
+            self._run = run
+            return not self.dropped
+
+    def drop(self) -> None:
+        """Nobody waits for it any more."""
+        with self._lock:
+            self.dropped = True
+            if self._run is not None:
+                self._run.kill()
+
+
 class CodeRuns:
-    """The code runs of one job, each in a thread of its own: a sandbox lives and dies with the thread that made it."""
+    """The code runs of one job, each in a thread of its own: a sandbox lives and dies with the thread that made it.
+
+    Args:
+        at_once: how many run at the same time; further ones wait
+        fail: is told where not the code failed but what runs it
+    """
 
     def __init__(
         self,
@@ -53,6 +80,7 @@ class CodeRuns:
         owner: str,
         label: str,
         gateway: GatewayProcess,
+        at_once: int,
         fail: Callable[[SandboxError], None],
     ) -> None:
         self._limits: Limits = sandbox_limits(tool.limits)
@@ -63,43 +91,61 @@ class CodeRuns:
         self._label = label
         self._gateway = gateway
         self._fail = fail
+        self._turn = threading.BoundedSemaphore(at_once)
         self._lock = threading.Lock()
         self._closing = False
         self._threads: set[threading.Thread] = set()
-        self._runs: set[Run] = set()
+        self._pieces: dict[int, _Piece] = {}
 
-    def take(self, wanted: CodeWanted) -> None:
-        """Run what the gateway laid down; does not wait."""
-        thread = threading.Thread(target=self._serve, args=(wanted,), name=f"{self._label}-code", daemon=True)
+    def take(self, notice: CodeWanted | CodeUnwanted) -> None:
+        """Run what the gateway laid down, or end what nobody waits for any more; does not wait."""
+        if isinstance(notice, CodeUnwanted):
+            with self._lock:
+                unwanted = self._pieces.get(notice.id)
+            if unwanted is not None:
+                unwanted.drop()
+            return
+        piece = _Piece()
+        thread = threading.Thread(target=self._serve, args=(notice, piece), name=f"{self._label}-code", daemon=True)
         with self._lock:
             if self._closing:
                 return
+            self._pieces[notice.id] = piece
             self._threads.add(thread)
-        thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._threads.discard(thread)
+                self._fail(SandboxError(f"The code of a tool could not be run: {error}."))
 
-    def _serve(self, wanted: CodeWanted) -> None:
+    def _serve(self, wanted: CodeWanted, piece: _Piece) -> None:
         try:
-            result = self._run(wanted)
+            with self._turn:
+                result = self._run(wanted, piece)
             if result is not None:
                 path = wanted.folder.with_suffix(".json")
                 path.write_text(json.dumps(result), encoding="utf-8")
                 self._gateway.send(CodeRan(id=wanted.id, result=path))
-        except SandboxError as error:
-            if not self._closing:  # otherwise it was us who took it away
-                self._fail(error)
         except GatewayLost:
             pass  # its reader tells the job
+        except Exception as error:  # noqa: BLE001 - whatever it was, somebody waits for this code
+            if not piece.dropped:  # otherwise it was us who took it away
+                problem = error if isinstance(error, SandboxError) else SandboxError(f"A tool's code: {error}.")
+                self._fail(problem)
         finally:
             shutil.rmtree(wanted.folder, ignore_errors=True)
             with self._lock:
                 self._threads.discard(threading.current_thread())
+                del self._pieces[wanted.id]
 
-    def _run(self, wanted: CodeWanted) -> dict[str, Any] | None:
-        """The tool's result, or None where the job is over.
+    def _run(self, wanted: CodeWanted, piece: _Piece) -> dict[str, Any] | None:
+        """The tool's result, or None where nobody waits for it any more.
 
         Raises:
             SandboxError
         """
+        if piece.dropped:
+            return None
         spec = SandboxSpec(
             image=self._image,
             command=["python3", f"{PROGRAM_FOLDER}/{PROGRAM_NAME}"],
@@ -111,19 +157,14 @@ class CodeRuns:
             limits=self._limits,
         )
         with self._sandbox.prepare(spec) as run:
-            with self._lock:
-                if self._closing:
-                    return None
-                self._runs.add(run)
+            if not piece.holds(run):
+                return None
             try:
                 run.start()
                 verdict = run.wait()
             finally:
-                with self._lock:
-                    self._runs.discard(run)
-            if verdict is None or self._closing:
-                return None
-            return self._result(run, verdict)
+                piece.holds(None)
+            return None if verdict is None or piece.dropped else self._result(run, verdict)
 
     def _result(self, run: Run, verdict: Verdict) -> dict[str, Any]:
         streams = {name: run.log_tail(name, STREAM_BYTES + 1) for name in ("stdout", "stderr")}
@@ -147,8 +188,8 @@ class CodeRuns:
         """End what runs, and wait until nothing of it is left. Idempotent."""
         with self._lock:
             self._closing = True
-            threads, runs = list(self._threads), list(self._runs)
-        for run in runs:
-            run.kill()
+            threads, pieces = list(self._threads), list(self._pieces.values())
+        for piece in pieces:
+            piece.drop()
         for thread in threads:
             thread.join()

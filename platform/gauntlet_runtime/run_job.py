@@ -22,6 +22,7 @@ from gauntlet_runtime.gateway.messages import (
     AgentEnded,
     AgentIdle,
     Begin,
+    CodeUnwanted,
     CodeWanted,
     EnvironmentLost,
     EnvironmentReady,
@@ -192,6 +193,7 @@ class RunJob:
             owner=self._owner,
             label=self._label,
             gateway=self._gateway,
+            at_once=self._slots * self._spec.episode_limits.parallel_tool_calls,
             fail=lambda error: self._inbox.put(Trouble(error)),
         )
 
@@ -271,7 +273,7 @@ class RunJob:
                 if isinstance(notice, ModelNotice):
                     if self._relay is not None:
                         self._relay.take(notice)
-                elif isinstance(notice, CodeWanted):
+                elif isinstance(notice, CodeWanted | CodeUnwanted):
                     if self._code is not None:
                         self._code.take(notice)
                 else:

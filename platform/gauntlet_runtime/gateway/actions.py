@@ -40,19 +40,29 @@ class Actions:
         begun = time.perf_counter()
         try:
             with episode.waiting():
-                result = await self._forward(episode, tool, arguments)
-                episode.recorder.tool_result(call, tool=tool, result=result, seconds=time.perf_counter() - begun)
+                if not any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
+                    result = error_result(f"Unknown tool: {tool}")
+                elif self._bench is not None and tool == self._bench.tool:
+                    result = None
+                else:
+                    result = await episode.link.call(tool, arguments)
+                if result is not None:
+                    episode.recorder.tool_result(call, tool=tool, result=result, seconds=time.perf_counter() - begun)
+                    return result
         except EnvironmentFailed as error:
             raise await self._job.environment_failed(episode, str(error)) from error
-        return result
+        return await self._run_code(episode, arguments, call=call)
 
-    async def _forward(self, episode: Episode, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """To the environment, or, where the tool takes code, to whoever runs that in a sandbox of its own."""
-        if not any(offered.get("name") == tool for offered in visible(await episode.link.tools())):
-            return error_result(f"Unknown tool: {tool}")
-        if self._bench is not None and tool == self._bench.tool:
-            return await self._bench.run(arguments)
-        return await episode.link.call(tool, arguments)
+    async def _run_code(self, episode: Episode, arguments: dict[str, Any], *, call: str) -> dict[str, Any]:
+        """Have the agent's code run in a sandbox of its own, on the agent's own time; its end ends the code too."""
+        assert self._bench is not None  # noqa: S101 - the only caller looked
+        begun = time.perf_counter()
+        with episode.coding():
+            result = await self._bench.run(arguments, until=episode.ending)
+        if not episode.closing:
+            seconds = time.perf_counter() - begun
+            episode.recorder.tool_result(call, tool=self._bench.tool, result=result, seconds=seconds)
+        return result
 
     async def say(self, episode: Episode, text: str) -> dict[str, Any]:
         """Say something to the scenario's user.
@@ -90,7 +100,7 @@ class Actions:
             ApiError: 410, the environment was lost before its final state was read.
         """
         episode.recorder.answer(text, data)
-        episode.closing = True
+        episode.ending.set()
         episode.answered = True
         episode.actions += 1
         await self._job.finish_answered(episode)

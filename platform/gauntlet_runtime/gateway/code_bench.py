@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from gauntlet_runtime.gateway.environment import error_result
-from gauntlet_runtime.gateway.messages import CodeRan, CodeWanted
+from gauntlet_runtime.gateway.messages import CodeRan, CodeUnwanted, CodeWanted
 
 CODE_BYTES: Final = 64 << 10
 PROGRAM_NAME: Final = "main.py"
@@ -34,8 +34,11 @@ class CodeBench:
         self._waiting: dict[int, asyncio.Future[CodeRan]] = {}
         self._count = 0
 
-    async def run(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The raw MCP result of a call: what the code printed and how it ended."""
+    async def run(self, arguments: dict[str, Any], *, until: asyncio.Event) -> dict[str, Any]:
+        """The raw MCP result of a call: what the code printed and how it ended.
+
+        Once ``until`` is set nobody waits for the code any more, and it is ended.
+        """
         code = arguments.get("code")
         if not isinstance(code, str) or set(arguments) != {"code"}:
             return error_result(f"{self.tool} takes one argument, code: the text of a Python program.")
@@ -49,17 +52,26 @@ class CodeBench:
         (folder / PROGRAM_NAME).write_bytes(program)
         waiting: asyncio.Future[CodeRan] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
+        over = asyncio.ensure_future(until.wait())
         try:
             self._notify(CodeWanted(id=number, folder=folder))
-            ran = await waiting
+            await asyncio.wait([waiting, over], return_when=asyncio.FIRST_COMPLETED)  # type: ignore[type-var]
         finally:
+            over.cancel()
             del self._waiting[number]
-        result: dict[str, Any] = json.loads(ran.result.read_bytes())
-        ran.result.unlink()
+            if not waiting.done():
+                self._notify(CodeUnwanted(id=number))
+        if not waiting.done():
+            return error_result("The episode is over, and its code was ended.")
+        path = waiting.result().result
+        result: dict[str, Any] = json.loads(path.read_bytes())
+        path.unlink()
         return result
 
     def ran(self, ran: CodeRan) -> None:
         """The supervisor's word."""
         waiting = self._waiting.get(ran.id)
-        if waiting is not None and not waiting.done():
+        if waiting is None:  # it came as the episode ended
+            ran.result.unlink(missing_ok=True)
+        elif not waiting.done():
             waiting.set_result(ran)

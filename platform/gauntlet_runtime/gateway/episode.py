@@ -49,7 +49,7 @@ class Episode:
         self.clock = EpisodeClock(limits.episode_seconds)
         self.recorder = Recorder(folder, episode=spec.episode, limit=limits.record_bytes, on_full=lambda: on_full(self))
         self.messages = [{"role": "user", "text": spec.text}]  # the conversation so far
-        self.closing = False
+        self.ending = asyncio.Event()  # set for good once it is being closed
         self.answered = False
         self.finished = asyncio.Event()
         self.malformed = 0
@@ -60,6 +60,7 @@ class Episode:
         self.plans = 0
         self.meter = EpisodeMeter(models)
         self._in_flight = 0
+        self._coding = 0
         self._quiet = asyncio.Event()
         self._quiet.set()
 
@@ -76,6 +77,20 @@ class Episode:
             if self._in_flight == 0:
                 self._quiet.set()
 
+    @contextmanager
+    def coding(self) -> Iterator[None]:
+        """Code of the agent's runs in a sandbox of its own: on the agent's clock, and the environment is not busy."""
+        self._coding += 1
+        try:
+            yield
+        finally:
+            self._coding -= 1
+
+    @property
+    def closing(self) -> bool:
+        """Whether it is being closed, or is."""
+        return self.ending.is_set()
+
     async def quiet(self, seconds: float) -> bool:
         """Wait until the environment has answered everything; False where it has not within ``seconds``."""
         try:
@@ -87,8 +102,8 @@ class Episode:
 
     @property
     def busy(self) -> bool:
-        """A request to the environment is under way."""
-        return self._in_flight > 0
+        """A call is under way."""
+        return self._in_flight + self._coding > 0
 
     def tool_refusal(self) -> str | None:
         """Why no further tool call is possible now, as a sentence for the agent, or None."""
@@ -96,7 +111,7 @@ class Episode:
             return f"This episode's limit of {self.limits.turns} turns is used up. Give the answer now."
         if self.tool_calls >= self.limits.tool_calls:
             return f"This episode's limit of {self.limits.tool_calls} tool calls is used up. Give the answer now."
-        if self._in_flight >= self.limits.parallel_tool_calls:
+        if self._in_flight + self._coding >= self.limits.parallel_tool_calls:
             return (
                 f"{self.limits.parallel_tool_calls} tool calls may be under way at once in this episode. "
                 "Wait for one of them."

@@ -157,7 +157,7 @@ class Job:
                 message=FAILED_TWICE,
             )
             return
-        episode.closing = True
+        episode.ending.set()
         episode.recorder.discard()
         self._queue.appendleft(Waiting(episode.spec, attempt=2))
         self._leave(episode, ApiError(410, "environment_lost", _AGAIN))
@@ -352,7 +352,7 @@ class Job:
         if episode.closing:
             await episode.finished.wait()
             return
-        episode.closing = True
+        episode.ending.set()
         await self._finish_or_give_up(episode, outcome, failure=failure, message=message)
 
     async def _finish_or_give_up(

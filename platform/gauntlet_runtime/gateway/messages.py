@@ -212,6 +212,13 @@ class ModelAnswerKept(_Message):
     answer: Path
 
 
+class CodeUnwanted(_Message):
+    """Gateway: nobody waits for this code any more; end it. No answer is wanted."""
+
+    kind: Literal["code_unwanted"] = "code_unwanted"
+    id: int
+
+
 class CodeWanted(_Message):
     """Gateway: run the program in this folder in a sandbox of its own. Answered by a CodeRan."""
 
@@ -234,6 +241,7 @@ Notice = Annotated[
     | AgentIdle
     | AgentClosed
     | CodeWanted
+    | CodeUnwanted
     | ModelNotice,
     Field(discriminator="kind"),
 ]

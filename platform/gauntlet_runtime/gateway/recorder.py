@@ -121,6 +121,8 @@ class Recorder:
 
         A large one goes into a blob that holds ``{"structured": …, "text": …}``.
         """
+        if self.closed:
+            return
         structured, text = result.get("structuredContent"), _text_of(result)
         blob = None
         packed = pydantic_core.to_json({"structured": structured, "text": text})
@@ -160,6 +162,8 @@ class Recorder:
 
     def model_result(self, call: str, *, model: str, status: int, seconds: float, response: Any, **used: Any) -> None:
         """How a model call ended, before the agent is told; ``used`` are the fields of a ModelResultEvent's usage."""
+        if self.closed:
+            return
         kept, blob = self._beside(response)
         self._write(
             ModelResultEvent(

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from gauntlet_runtime.code_runs import code_tool_spec
-from gauntlet_runtime.jobs import CodeToolSpec, JobEvent, LeaseLost, SandboxLimits
+from gauntlet_runtime.jobs import CodeToolSpec, EpisodeLimits, JobEvent, LeaseLost, SandboxLimits
+from gauntlet_runtime.sandbox.interface import SandboxError
 from gauntlet_scoring.program_metadata import CodeTool
 
 RUN = """
@@ -121,6 +122,67 @@ def test_a_cancelled_job_ends_running_code_at_once(room):
     with pytest.raises(LeaseLost):
         room.run(with_code(room, "import time; time.sleep(240)", tool=CodeToolSpec(name="run_code", limits=limits)))
     assert time.monotonic() - begun < 120
+
+
+RUNS_ON = """
+import threading
+seen = []
+while (e := next_episode()):
+    seen.append(e["id"])
+    code = {"code": "import time; time.sleep(200)"}
+    threading.Thread(target=tool, args=(e, "run_code"), kwargs=code, daemon=True).start()
+    tool(e, "sites")
+    answer(e)
+say(seen)
+"""
+
+
+def test_an_answer_ends_code_that_still_runs_and_blames_nobody(room):
+    tool = CodeToolSpec(name="run_code", limits=SandboxLimits(seconds=250, output=0))
+    begun = time.monotonic()
+    outcome = room.run(with_code(room, tool=tool, agent=RUNS_ON, keys=["A", "B"]))
+    assert [(e.outcome.value, e.failure) for e in outcome.episodes] == [("answered", None)] * 2
+    assert outcome.said == [["e0", "e1"]]  # none was handed out again
+    assert time.monotonic() - begun < 120
+    assert room.sandbox.reap(lambda owner: False) == []
+
+
+def test_code_runs_on_the_agents_own_clock(room):
+    spec = with_code(
+        room,
+        "import time; time.sleep(200)",
+        tool=CodeToolSpec(name="run_code", limits=SandboxLimits(seconds=250, output=0)),
+        episode_limits=EpisodeLimits(episode_seconds=2),
+    )
+    (episode,) = room.run(spec).episodes
+    assert episode.failure == "time_limit"
+    assert episode.seconds < 60
+
+
+def test_what_fails_beside_the_code_fails_the_job_and_not_the_agent(room, monkeypatch):
+    prepare = room.sandbox.prepare
+
+    def refuse(spec):
+        if "-code-" in spec.label:
+            raise OSError(24, "Too many open files")
+        return prepare(spec)
+
+    monkeypatch.setattr(room.sandbox, "prepare", refuse)
+    with pytest.raises(SandboxError, match="Too many open files"):
+        room.run(with_code(room, "1"))
+
+
+def test_no_more_code_runs_at_once_than_calls_may(room):
+    agent = """
+from concurrent.futures import ThreadPoolExecutor
+e = next_episode()
+ask = lambda n: tool(e, "run_code", code="import time; time.sleep(1)")[1]["result"]["isError"]
+with ThreadPoolExecutor(4) as pool:
+    say(sorted(pool.map(ask, range(4))))
+answer(e)
+"""
+    outcome = room.run(with_code(room, agent=agent, episode_limits=EpisodeLimits(parallel_tool_calls=2)))
+    assert outcome.said == [[False, False, True, True]]
 
 
 def test_the_environments_metadata_names_the_tool(tmp_path):

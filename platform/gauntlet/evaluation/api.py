@@ -110,10 +110,19 @@ class SubmissionComparison(APIView):
     """Two submissions of a phase side by side."""
 
     def get(self, request: Request, submission_id: UUID, other_id: UUID) -> Response:
-        """Column by column: means, difference with interval, p, effect, and which is better, if any surely is."""
+        """Column by column: means, difference with interval, p, effect, and which is better, if any surely is.
+
+        More is better in all of it: where less is better in a column (`sorting`: asc), its values have the other sign.
+        """
         found = compare_submissions(request.user, submission_id, other_id, now=timezone.now())
         columns = [
-            {"key": one.column.key, "title": one.column.title, "better": one.better, **asdict(one.found)}
+            {
+                "key": one.column.key,
+                "title": one.column.title,
+                "sorting": one.column.sorting,
+                "better": one.better,
+                **asdict(one.found),
+            }
             for one in found.columns
         ]
         return Response({"a": found.a.pk, "b": found.b.pk, "columns": columns})

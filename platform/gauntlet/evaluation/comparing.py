@@ -26,17 +26,21 @@ MOST_CANDIDATES: Final = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnComparison:
-    """One column of the board; values are as the board shows them, so that in some less is better."""
+    """One column of the board. In ``found`` more is better: where less is, its values have the other sign."""
 
     column: Column
     primary: bool
     found: Comparison
 
     @property
+    def sign(self) -> int:
+        """By which a value of ``found`` is to be multiplied to be one of the column."""
+        return -1 if self.column.sorting == Sorting.ASC else 1
+
+    @property
     def better(self) -> str:
         """``a``, ``b``, or ``undecided`` where the difference may be chance."""
-        verdict = str(self.found.verdict())  # takes more for better
-        return verdict if self.column.sorting == Sorting.DESC else {"a": "b", "b": "a"}.get(verdict, verdict)
+        return str(self.found.verdict())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +96,9 @@ def compare_submissions(user: Any, a: UUID, b: UUID, *, now: datetime) -> Submis
         a=first,
         b=second,
         columns=[
-            ColumnComparison(column=column, primary=column == primary, found=_compare(left[column], right[column]))
+            ColumnComparison(column=column, primary=column == primary, found=found)
             for column in columns
-            if left[column] and right[column]
+            if left[column] and right[column] and (found := _compare(left[column], right[column])) is not None
         ],
     )
 
@@ -110,17 +114,23 @@ def _scores(submission: Submission, columns: Sequence[Column]) -> Mapping[Column
     tasks = [task_scores(one) for one in in_force]
     if not tasks:
         raise ScoresNotComparable(f"The submission {submission.name} has no score yet.")
-    return {column: _by_scenario(scenario_scores(column, tasks)) for column in columns}
+    return {column: _by_scenario(column, scenario_scores(column, tasks)) for column in columns}
 
 
-def _by_scenario(rows: Sequence[TrialScore]) -> dict[str, list[float]]:
+def _by_scenario(column: Column, rows: Sequence[TrialScore]) -> dict[str, list[float]]:
+    sign = -1 if column.sorting == Sorting.ASC else 1
     scenarios: dict[str, list[float]] = {}
     for row in rows:
-        scenarios.setdefault(row.scenario, []).append(row.value)
+        scenarios.setdefault(row.scenario, []).append(sign * row.value)
     return scenarios
 
 
-def _compare(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> Comparison:
+def _compare(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> Comparison | None:
+    """None where the scores have no scenario in common, or are too large to be reckoned with."""
     from gauntlet_scoring.comparison import compare_paired
 
-    return compare_paired(left, right)
+    try:
+        found = compare_paired(left, right)
+    except (OverflowError, ValueError):
+        return None
+    return found if found.scenarios else None

@@ -144,12 +144,13 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
     """
     aggregates = dict(evaluation.scores.values_list("key", "value"))
     if not evaluation.episodes_total:  # results that were submitted
-        return TaskScores(aggregates=aggregates)
+        return TaskScores(task=str(evaluation.task_id), aggregates=aggregates)
     scenarios: dict[str, list[TrialScore]] = {}
     for key, score in _trial_scores(evaluation):
         scenarios.setdefault(key, []).append(score)
     measures, totals, tags = _measures(evaluation)
-    return TaskScores(aggregates=aggregates | totals, scenarios=scenarios | measures, tags=tags)
+    task = str(evaluation.task_id)
+    return TaskScores(task=task, aggregates=aggregates | totals, scenarios=scenarios | measures, tags=tags)
 
 
 def _measures(

@@ -33,6 +33,7 @@ class TaskScores:
     """What the evaluation in force of one task gave; ``scenarios`` by score key, ``tags`` by a scenario's opaque id."""
 
     aggregates: Mapping[str, float]
+    task: str = ""  # its key; by it the same scenario in two tasks is two
     scenarios: Mapping[str, Sequence[TrialScore]] = field(default_factory=dict)
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -113,7 +114,7 @@ def _combined(how: str, numbers: Sequence[float]) -> Value | None:
 def scenario_scores(column: Column, tasks: Sequence[TaskScores]) -> list[TrialScore]:
     """The scores by scenario and trial that count in a column; one scenario in two tasks is two."""
     return [
-        row._replace(scenario=f"{number}:{row.scenario}")
+        row._replace(scenario=f"{task.task or number}:{row.scenario}")
         for number, task in enumerate(tasks)
         for row in _pick(task.scenarios, column.source) or ()
         if _counts(task.tags.get(row.scenario, {}), column.where)

@@ -24,7 +24,19 @@ class SubmissionAdmin(SubmissionAdminBase):
     list_filter = ("state", "failure_code", "counts_as")
     search_fields = ("id", "name", "participant__username")
     fields = (
-        *("phase", "participant", "name", "file_name", "source", "bundle", "agent", "state", "counts_as"),
+        *(
+            "phase",
+            "participant",
+            "team",
+            "sent_by",
+            "name",
+            "file_name",
+            "source",
+            "bundle",
+            "agent",
+            "state",
+            "counts_as",
+        ),
         *("failure_code", "failure_message", "findings", "check_log", "check_attempts", "checked_at", "baseline"),
     )
     readonly_fields = tuple(field for field in fields if field != "baseline")

@@ -18,7 +18,8 @@ from django.db.models.functions import Coalesce
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import approved_participation
-from gauntlet.competitions.models import Competition, Participation, Team
+from gauntlet.competitions.errors import NotParticipating
+from gauntlet.competitions.models import Competition, Participation, ParticipationState, Team
 from gauntlet.submissions.errors import (
     AlreadyInTeam,
     NoTeams,
@@ -63,18 +64,26 @@ def team_of(user: User, competition: Competition) -> TeamStory | None:
 def held_entrant(participation: Participation) -> tuple[User, Team | None]:
     """Under whose name a person submits, and for which team: their own, or their captain's.
 
-    Locks the participation, then the captain's: of two members for a last attempt one gets it. In a transaction only.
+    Locks the participations of both, in the order of their keys, as whoever decides about several does: of two members
+    for a last attempt one gets it. In a transaction only.
+
+    Raises:
+        NotParticipating: the captain may not take part any more.
     """
-    held = (
-        Participation.objects.select_for_update(of=("self",))
-        .select_related("user", "team__captain")
-        .get(pk=participation.pk)
-    )
-    if held.team is None:
-        return held.user, None
-    captain = held.team.captain
-    Participation.objects.select_for_update().filter(competition=held.competition_id, user=captain).first()
-    return captain, held.team
+    captain = Participation.objects.filter(pk=participation.pk).values_list("team__captain", flat=True).get()
+    people = [participation.user_id] if captain is None else [participation.user_id, captain]
+    rows = Participation.objects.select_for_update().filter(competition=participation.competition_id, user__in=people)
+    held = {row.user_id: row for row in rows.order_by("pk")}
+    own = held[participation.user_id]
+    # Read after the lock, and by itself: a statement that has waited for it shows a joined row as it was before.
+    team = Team.objects.select_related("captain").get(pk=own.team_id) if own.team_id is not None else None
+    if (team.captain_id if team else None) != captain:
+        return held_entrant(own)  # joined or left meanwhile
+    if team is None:
+        return own.user, None
+    if held[team.captain_id].state != ParticipationState.APPROVED:
+        raise NotParticipating("The captain of your team may not take part any more, so it cannot submit.")
+    return team.captain, team
 
 
 def entrant_of(user: User, competition: Competition) -> Coalesce:
@@ -95,12 +104,16 @@ def owns(user: User, submission: Submission) -> bool:
     """Whether a submission is the person's own, or their team's."""
     if submission.participant_id == user.pk:
         return True
-    return submission.team_id is not None and Participation.objects.filter(team=submission.team_id, user=user).exists()
+    if submission.team_id is None:
+        return False
+    members = Participation.objects.filter(team=submission.team_id, state=ParticipationState.APPROVED)
+    return members.filter(user=user).exists()
 
 
 def of_person(user: User) -> Q:
     """The submissions that are a person's own, or their team's."""
-    return Q(participant=user) | Q(team__in=Team.objects.filter(members__user=user))
+    teams = Team.objects.filter(members__user=user, members__state=ParticipationState.APPROVED)
+    return Q(participant=user) | Q(team__in=teams)
 
 
 def create_team(competition: Competition, *, captain: User, name: str) -> Team:
@@ -115,6 +128,8 @@ def create_team(competition: Competition, *, captain: User, name: str) -> Team:
     name = " ".join("".join(c if c.isprintable() else " " for c in name).split())[:64]
     if not name:
         raise TeamNameTaken("Give the team a name.")
+    if User.objects.filter(username__iexact=name).exclude(pk=captain.pk).exists():
+        raise TeamNameTaken(f"“{name}” is a person's name here, and boards show both. Choose another name.")
     try:
         with transaction.atomic():
             participation = _held(captain, competition)
@@ -162,21 +177,21 @@ def leave_team(competition: Competition, *, user: User) -> None:
     Locks the person's participation, then the team. Emits ``team.left``, or ``team.ended``.
 
     Raises:
-        NotParticipating, NotInTeam
+        NotInTeam
         TeamIsBound: the person has submitted for it, or is its captain and not alone.
     """
     with transaction.atomic():
-        participation = _held(user, competition)
-        if participation.team_id is None:
+        participation = Participation.objects.select_for_update().filter(competition=competition, user=user).first()
+        if participation is None or participation.team_id is None:
             raise NotInTeam("You are in no team of this competition.")
         team = Team.objects.select_for_update().get(pk=participation.team_id)
         is_captain = team.captain_id == user.pk
         if is_captain and team.members.count() > 1:
             raise TeamIsBound("The team's submissions are in its captain's name, so a captain leaves last.")
         if Submission.objects.filter(team=team).filter(Q(sent_by=user) | Q(participant=user, sent_by=None)).exists():
-            raise TeamIsBound("You have submitted for this team, so you stay in it. The organizer can help.")
+            raise TeamIsBound("You have submitted for this team, so you stay in it.")
         if is_captain and team.submissions.exists():
-            raise TeamIsBound("The team has submissions in your name, so you stay in it. The organizer can help.")
+            raise TeamIsBound("The team has submissions in your name, so you stay in it.")
         participation.team = None
         participation.save(update_fields=["team"])
         record_event(team, "team.ended" if is_captain else "team.left", actor=user)

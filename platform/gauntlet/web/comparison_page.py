@@ -23,6 +23,7 @@ class ComparedRow:
     effect: str
     counts: str
     better: str  # a, b or undecided
+    scenarios: int  # that both have
 
 
 def rows(found: SubmissionComparison) -> list[ComparedRow]:
@@ -32,23 +33,25 @@ def rows(found: SubmissionComparison) -> list[ComparedRow]:
 
 def _row(one: ColumnComparison) -> ComparedRow:
     found, digits = one.found, one.column.precision
+    ends = sorted(one.sign * end for end in (found.interval.low, found.interval.high)) if found.interval else None
     return ComparedRow(
         title=one.column.title,
         primary=one.primary,
-        lower=one.column.sorting == "asc",
-        a=_number(found.mean_a, digits),
-        b=_number(found.mean_b, digits),
-        difference=_number(found.difference, digits, sign="+"),
-        interval=f"{found.interval.low:+.{digits}f} to {found.interval.high:+.{digits}f}" if found.interval else "–",
+        lower=one.sign < 0,
+        a=_number(found.mean_a, digits, times=one.sign),
+        b=_number(found.mean_b, digits, times=one.sign),
+        difference=_number(found.difference, digits, times=one.sign, sign="+"),
+        interval=f"{ends[0]:+.{digits}f} to {ends[1]:+.{digits}f}" if ends else "–",
         p=_p(found.p),
         effect=_number(found.cohen_d, 2, sign="+"),
         counts=f"{found.wins} / {found.ties} / {found.losses}",
         better=one.better,
+        scenarios=found.scenarios,
     )
 
 
-def _number(value: float | None, digits: int, *, sign: str = "") -> str:
-    return "–" if value is None else f"{value:{sign}.{digits}f}"
+def _number(value: float | None, digits: int, *, times: int = 1, sign: str = "") -> str:
+    return "–" if value is None else f"{times * value:{sign}.{digits}f}"
 
 
 def _p(value: float | None) -> str:
@@ -62,8 +65,9 @@ def said(found: SubmissionComparison, compared: list[ComparedRow]) -> str:
     if not compared:
         return "The two have no score of the same scenario in common, so nothing can be said."
     first = compared[0]
-    scenarios = next(one for one in found.columns if one.column.title == first.title).found.scenarios
-    on = f"on {scenarios} scenario{'' if scenarios == 1 else 's'}"
+    if not first.primary:
+        return "The column that decides the rank is no mean over scenarios; see the others, each for itself."
+    on = f"on {first.scenarios} scenario{'' if first.scenarios == 1 else 's'}"
     if first.better == "undecided":
         return f"In {first.title} the two are not surely apart {on} (p = {first.p})."
     better, worse = (found.a, found.b) if first.better == "a" else (found.b, found.a)

@@ -86,8 +86,30 @@ def test_where_less_is_better_the_smaller_one_is_better(
     ada: User, phase: Phase, scored: Callable[..., Submission]
 ) -> None:
     phase.competition.leaderboards.get().columns.filter(key="score").update(sorting="asc")
-    slow, fast = scored(ada, 0.9), scored(ada, 0.2)
-    assert ask(ada, slow, fast)[1]["columns"][0]["better"] == "b"
+    slow, fast = scored(ada, 0.9, name="slow"), scored(ada, 0.2, name="fast")
+    told = ask(ada, slow, fast)[1]["columns"][0]
+    assert (told["better"], told["sorting"], told["wins"], told["losses"]) == ("b", "asc", 0, 12)
+    assert told["difference"] == pytest.approx(-0.7)  # in which more is better
+    html = page(ada, slow, f"?with={fast.pk}")[1]
+    assert "“fast” by ada is better than “slow” by ada" in html
+    assert "<b>+0.700</b>" in html  # as the column has it
+
+
+def test_where_a_composite_ranks_no_other_column_speaks_for_it(
+    ada: User, phase: Phase, scored: Callable[..., Submission]
+) -> None:
+    columns = phase.competition.leaderboards.get().columns
+    columns.update(primary=False)
+    columns.create(index=9, key="both", title="Both", computation="avg", computation_indexes=[0], primary=True)
+    one, other = scored(ada, 0.9), scored(ada, 0.2)
+    assert "The column that decides the rank is no mean over scenarios" in page(ada, one, f"?with={other.pk}")[1]
+
+
+def test_scores_too_large_to_be_reckoned_with_are_left_out(ada: User, scored: Callable[..., Submission]) -> None:
+    one, other = scored(ada, 1.7e308, -1.7e308), scored(ada, -1.7e308, 1.7e308)
+    status, told = ask(ada, one, other)
+    assert status == 200
+    assert [column["key"] for column in told["columns"]] == ["steps"]
 
 
 def test_nobody_compares_with_what_they_may_not_see(

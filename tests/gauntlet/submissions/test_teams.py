@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connections
 from django.test import Client
 
 from gauntlet.accounts.models import Event, User
+from gauntlet.competitions.errors import NotParticipating
 from gauntlet.competitions.models import Competition, Leaderboard, Participation, Phase, Team
 from gauntlet.leaderboards.columns import TaskScores
 from gauntlet.leaderboards.export import board_csv
@@ -186,6 +189,55 @@ def test_a_code_of_another_competition_opens_nothing(
     elsewhere.refresh_from_db()
     with pytest.raises(TeamNotFound):
         join_team(elsewhere, user=people["joe"], code=team.code)
+
+
+def test_who_is_denied_loses_the_team_and_a_denied_captain_stops_it(
+    phase: Phase, people: dict[str, User], team: Team, send: Any
+) -> None:
+    sent = send(phase, people["ada"])
+    Participation.objects.filter(user=people["bob"]).update(state="denied")
+    with pytest.raises(SubmissionNotFound):
+        access_submission_as_owner(people["bob"], sent.pk)
+    leave_team(phase.competition, user=people["bob"])
+    join_team(phase.competition, user=people["eve"], code=team.code)
+    Participation.objects.filter(user=people["ada"]).update(state="denied")
+    with pytest.raises(NotParticipating, match="captain"):
+        send(phase, people["eve"])
+
+
+def test_a_team_is_not_named_as_somebody_else(phase: Phase, people: dict[str, User]) -> None:
+    with pytest.raises(TeamNameTaken, match="a person's name"):
+        create_team(phase.competition, captain=people["ada"], name="EVE")
+    assert create_team(phase.competition, captain=people["ada"], name="ada").name == "ada"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_upload_that_waits_for_its_sender_to_join_is_the_teams(
+    phase: Phase, people: dict[str, User], team: Team, send: Any
+) -> None:
+    """The upload has begun, and waits for the lock that joining holds."""
+    from django.db import connection, transaction
+
+    results: list[Submission] = []
+
+    def upload() -> None:
+        try:
+            results.append(send(phase, people["eve"]))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=upload)
+    with transaction.atomic():
+        join_team(phase.competition, user=people["eve"], code=team.code)
+        thread.start()
+        with connection.cursor() as cursor:
+            for _ in range(600):
+                cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+                if cursor.fetchone()[0]:
+                    break
+                thread.join(0.1)
+    thread.join()
+    assert [(one.participant, one.team, one.sent_by) for one in results] == [(people["ada"], team, people["eve"])]
 
 
 def test_the_page_leads_from_alone_to_a_team_and_back(phase: Phase, people: dict[str, User]) -> None:

@@ -105,6 +105,7 @@ class _Columns:
             for name, scale in program.scores.items()
         }
         self._tags = tags_of(tasks)
+        self._overall = {f"{p.key}.{name}" for task in tasks for p in task.programs for name in p.overall}
         runs_agents = any(task.takes is Takes.AGENTS for task in tasks)
         self._measured = EPISODE_SCORES if runs_agents else ()
         self._sections: dict[int, Section] = {}
@@ -182,7 +183,7 @@ class _Columns:
             if value is not None:
                 self._findings.error(value.place, "belongs to a column with `over: pass^k`.")
             return None
-        if source in EPISODE_SCORES:
+        if source in EPISODE_SCORES or source in self._overall:
             message = f"'{source}' is no score of a trial; pass^k needs one that a scoring program gives."
             self._findings.error(section.where("over"), message)
         if source in self._declared and self._declared[source][2] == Sorting.ASC:
@@ -199,7 +200,7 @@ class _Columns:
         part = section.section("where")
         if part is None:
             return {}
-        if source.startswith("episodes.total_") or not source:
+        if source.startswith("episodes.total_") or not source or source in self._overall:
             message = "belongs to a column whose score is given for each scenario."
             self._findings.error(section.where("where"), message)
         where = read_where(part, self._tags)

@@ -40,6 +40,7 @@ class ProgramPlan:
     version: str
     folder: Path
     scores: dict[str, tuple[float, float, Sorting]]
+    overall: frozenset[str] = frozenset()  # scores of all episodes together, which no single one has
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from gauntlet.competitions.bundle.document import Section
+from gauntlet.competitions.bundle.document import Section, storable
 from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import ScenarioPlan, TaskPlan
 
@@ -33,7 +33,7 @@ def with_tags(scenarios: Sequence[ScenarioPlan], ground_truth: Path) -> list[Sce
 
 def _tags(scenario: ScenarioPlan, of_truth: Mapping[str, str]) -> dict[str, str]:
     own = {"category": scenario.category} if scenario.category else {}
-    return {tag: value[:_LONGEST] for tag, value in {**of_truth, **own}.items()}
+    return {tag: value[:_LONGEST] for tag, value in {**of_truth, **own}.items() if storable(value)}
 
 
 def tags_of(tasks: Sequence[TaskPlan]) -> dict[str, list[str]]:

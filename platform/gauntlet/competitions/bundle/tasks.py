@@ -97,7 +97,7 @@ def _task(
         code_tool=environment.code_tool if environment else None,
         input_data=input_data,
         reference_data=reference,
-        scenarios=with_tags(scenarios, reference / GROUND_TRUTH) if reference else scenarios,
+        scenarios=with_tags(scenarios, reference / GROUND_TRUTH) if reference and scenarios else scenarios,
         programs=programs,
         sandbox_image=sandbox_image,
         scorer_image=scorer_image,
@@ -258,6 +258,7 @@ def _described(value: Value, folder: Path, *, key: str, place: Place) -> Program
         version=metadata.version[:32],
         folder=folder,
         scores=scores,
+        overall=frozenset(name for name, score in metadata.scores.items() if score.overall),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a worker's children, the processes that do the jobs, share, and what each does from its start to its end."""
+"""What a worker's child, the process that does the jobs, does from its start to its end beside them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ import signal
 from typing import Any
 
 from celery import current_app
-from celery.signals import worker_init, worker_process_init, worker_process_shutdown
+from celery.signals import worker_process_init, worker_process_shutdown
 
 from gauntlet.evaluation import work
 from gauntlet.evaluation.heartbeat import Heartbeat
 from gauntlet_runtime.tethered import end_with_parent
-
-
-@worker_init.connect
-def prepare(**_: Any) -> None:
-    """In the main process, before there are children."""
-    work.share_gateways()
 
 
 @worker_process_init.connect

@@ -19,7 +19,6 @@ from gauntlet.stopping import stop_by
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 
 if TYPE_CHECKING:
-    from gauntlet_runtime.gateway.pool import GatewayPool
     from gauntlet_runtime.sandbox.interface import Sandbox
     from gauntlet_runtime.worker import Worker
 
@@ -28,7 +27,6 @@ log = structlog.get_logger(__name__)
 _CHECKING_SECONDS: Final = 5.0  # after which those who wait for a worker have their turn
 
 _made: list[Worker] = []  # none or one: before and after this process's first ring
-_gateways: GatewayPool | None = None  # of the main process, for all its children
 _unusable = ""  # why this host cannot run anything
 
 
@@ -55,15 +53,6 @@ def worker_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
-def share_gateways() -> None:
-    """Have one warm gateway for all children that this process will have: loading it takes a second."""
-    global _gateways
-    from gauntlet_runtime.gateway.pool import GatewayPool
-
-    _gateways = GatewayPool()
-    _gateways.warm()
-
-
 @functools.cache
 def worker(queues: tuple[str, ...]) -> Worker:
     """This process's worker."""
@@ -75,7 +64,6 @@ def worker(queues: tuple[str, ...]) -> Worker:
         folder=settings.VAR / "work",
         queues=queues,
         name=worker_name(),
-        gateways=_gateways,
         min_free_bytes=settings.MIN_FREE_BYTES,
         stop_by=stop_by,
         hung=_end_at_once,

@@ -87,14 +87,12 @@ class JudgeProcess(Gateway[JudgeNotice]):
 class GatewayPool:
     """Keeps one process with everything loaded, and forks a gateway from it for each job. Use as a context manager.
 
-    Thread-safe. A pool that was never asked costs nothing until `warm`. The children of a process may use the pool that
-    it has warmed: the process ends with the last of them. A child that is not served by it makes one of its own.
+    Thread-safe. A pool that was never asked costs nothing until `warm`.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._maker = 0  # the process that started it
         self._requests: socket.socket | None = None
         self._is_warm = False
 
@@ -104,11 +102,7 @@ class GatewayPool:
             self._ensure()
 
     def _ensure(self) -> socket.socket:
-        if (
-            self._process is not None
-            and self._requests is not None
-            and (self._is_inherited or self._process.poll() is None)
-        ):
+        if self._process is not None and self._requests is not None and self._process.poll() is None:
             return self._requests
         self._drop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -121,12 +115,8 @@ class GatewayPool:
                 env=_environment(),
             )
         ours.settimeout(START_SECONDS)
-        self._requests, self._is_warm, self._maker = ours, False, os.getpid()
+        self._requests, self._is_warm = ours, False
         return ours
-
-    @property
-    def _is_inherited(self) -> bool:
-        return self._process is not None and self._maker != os.getpid()
 
     def spawn(self) -> GatewayProcess:
         """A gateway without a job.
@@ -147,31 +137,19 @@ class GatewayPool:
     def _fork(self, kind: bytes) -> socket.socket:
         """The control socket of a new process of this kind."""
         with self._lock:
-            if self._is_inherited:
-                try:
-                    return self._asked(self._ensure(), kind)
-                except OSError:
-                    self._drop()
             requests = self._ensure()
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             try:
                 if not self._is_warm:
                     self._is_warm = requests.recv(16) == b"warm"
                     if not self._is_warm:
                         raise GatewayLost("The gateway does not start; the worker's log says why.")
-                return self._asked(requests, kind)
+                with theirs:
+                    socket.send_fds(requests, [kind], [theirs.fileno()])
             except OSError as error:
+                ours.close()
                 self._drop()
                 raise GatewayLost("The gateway does not start.") from error
-
-    @staticmethod
-    def _asked(requests: socket.socket, kind: bytes) -> socket.socket:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            with theirs:
-                socket.send_fds(requests, [kind], [theirs.fileno()])
-        except OSError:
-            ours.close()
-            raise
         return ours
 
     def close(self) -> None:
@@ -183,11 +161,11 @@ class GatewayPool:
         if self._requests is not None:
             self._requests.close()
             self._requests = None
-        if self._process is not None and not self._is_inherited:
+        if self._process is not None:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        self._process = None
+            self._process = None
 
     def __enter__(self) -> GatewayPool:
         return self

@@ -112,8 +112,8 @@ def environment_of(job):
 
 
 def gateway_of(job):
-    """The process that serves a job's agent: forked from the warm one that a worker's children share."""
-    worker = psutil.Process(int(job.worker.rpartition(":")[2])).parent()
+    """The process that serves a job's agent: forked from the worker's warm one."""
+    worker = psutil.Process(int(job.worker.rpartition(":")[2]))
     (warm,) = [one for one in worker.children() if "gauntlet_runtime.gateway" in " ".join(one.cmdline())]
     (gateway,) = warm.children()
     return gateway

@@ -70,7 +70,6 @@ def test_the_wheel_carries_kits_and_recipes(tmp_path: Path) -> None:
         "pip",
         "wheel",
         "--no-deps",
-        "--no-build-isolation",
         "-q",
         "-w",
         str(tmp_path),

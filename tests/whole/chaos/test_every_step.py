@@ -66,7 +66,8 @@ def test_a_job_that_was_ended_is_not_done_again_though_its_worker_died(aftermath
     submission, told = aftermath.of(step)
     assert told["deaths"] == 1
     finished_once(str(submission.pk), scenarios=SCENARIOS)
-    assert set(attempts(submission)) == {1}
+    # Other slices are queued once the agent has opened an episode, and dropped with their evaluation before their turn.
+    assert {1} <= set(attempts(submission)) <= {0, 1}
 
 
 def test_the_late_result_of_an_expired_attempt_is_refused(aftermath):
@@ -93,7 +94,8 @@ def test_a_participants_fault_is_not_retried_and_not_given_back(aftermath):
     submission.refresh_from_db()
     assert (evaluation.state, evaluation.failure_code) == ("failed", "agent_error")
     assert submission.counts_as == "failed_start"
-    assert set(attempts(submission)) == {1}
+    # Other slices are queued once the agent has opened an episode, and dropped with their evaluation before their turn.
+    assert {1} <= set(attempts(submission)) <= {0, 1}
 
 
 def test_nothing_is_left_of_all_that_died(aftermath, installation):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import (
     BadRequest,
@@ -19,11 +19,13 @@ from django.core.exceptions import (
     TooManyFilesSent,
 )
 from django.http import Http404, UnreadablePostError
-from rest_framework import exceptions
-from rest_framework.response import Response
 
 from gauntlet.body_limit import BodyTooLarge
 from gauntlet_scoring.failures import Owner
+
+if TYPE_CHECKING:  # else where a request is answered: workers raise these errors too, and need no API framework
+    from rest_framework.exceptions import APIException
+    from rest_framework.response import Response
 
 
 class DomainError(Exception):
@@ -59,6 +61,8 @@ def answer(
     retry_after: float | None = None,
 ) -> Response:
     """The one shape of an error."""
+    from rest_framework.response import Response
+
     body: dict[str, Any] = {"code": code, "message": message}
     headers: dict[str, str] = {}
     if errors:
@@ -94,8 +98,10 @@ def _flatten(detail: Any, field: str = "") -> list[dict[str, Any]]:
     return [{"field": field, "message": str(detail)}]
 
 
-def _of_framework(error: exceptions.APIException) -> Response:
-    if isinstance(error, exceptions.ValidationError):
+def _of_framework(error: APIException) -> Response:
+    from rest_framework.exceptions import ValidationError
+
+    if isinstance(error, ValidationError):
         errors = _flatten(error.detail)
         message = " ".join(f"{e['field']}: {e['message']}" if e["field"] else str(e["message"]) for e in errors)
         return answer("invalid", message, status=400, errors=errors)
@@ -114,13 +120,15 @@ def _of_framework(error: exceptions.APIException) -> Response:
 
 def handle(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """Django REST framework's exception handler; None (an error page, and a log entry) for what nobody foresaw."""
+    from rest_framework.exceptions import APIException
+
     del context
     response: Response | None = None
     if isinstance(error, DomainError):
         response = answer(
             error.code, error.message, status=error.status, errors=error.errors, retry_after=error.retry_after
         )
-    elif isinstance(error, exceptions.APIException):
+    elif isinstance(error, APIException):
         response = _of_framework(error)
     elif isinstance(error, Http404):
         response = answer("not_found", "There is nothing at this address.", status=404)

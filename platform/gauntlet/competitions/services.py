@@ -12,7 +12,6 @@ from django.utils.text import slugify
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.bundle.check import checked_bundle
 from gauntlet.competitions.bundle.findings import Finding
 from gauntlet.competitions.bundle.plan import CompetitionPlan
 from gauntlet.competitions.creation import Creation
@@ -24,6 +23,8 @@ from gauntlet.storage.services import store, store_folder
 
 def check_bundle(path: Path) -> list[Finding]:
     """Everything that is wrong or odd with a bundle folder or zip; nothing is created."""
+    from gauntlet.competitions.bundle.check import checked_bundle  # here: no idle process needs what reads bundles
+
     with checked_bundle(path) as bundle:
         return bundle.findings
 
@@ -43,6 +44,8 @@ def import_bundle(path: Path, *, organizer: User, publish: bool, slug: str = "")
         BundleRefused: with every finding.
         SlugTaken: a competition of this name exists.
     """
+    from gauntlet.competitions.bundle.check import checked_bundle
+
     with checked_bundle(path) as bundle:
         if bundle.plan is None or bundle.root is None:
             raise BundleRefused(bundle.findings)

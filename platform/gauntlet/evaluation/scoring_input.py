@@ -28,7 +28,6 @@ from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact
 from gauntlet_scoring.episode_files import EpisodeRow
 from gauntlet_scoring.reading import BLOBS_FOLDER, EPISODES_FILE
-from gauntlet_scoring.rescoring import EVALUATION_FILE
 
 _RECORD: Final = "trajectory.jsonl"
 _RESULTS: Final = "input/res"
@@ -77,6 +76,8 @@ def scoring_input(evaluation: Evaluation) -> tuple[BinaryIO, int]:
 
 
 def _write(evaluation: Evaluation, archive: zipfile.ZipFile) -> None:
+    from gauntlet_scoring.rescoring import EVALUATION_FILE  # here: no idle process needs what scores
+
     task = evaluation.task
     programs = list(task.scoring_programs.select_related("program"))
     archive.writestr(EVALUATION_FILE, json.dumps(_facts(evaluation, [one.key for one in programs]), indent=2) + "\n")

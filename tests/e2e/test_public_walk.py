@@ -83,7 +83,8 @@ def test_the_public_reads_the_board_and_nothing_that_is_hidden(world: Any, page:
     expect(page.get_by_text("measured on 60 hidden scenarios")).to_be_visible()
     rows = page.locator(".board tbody:not(.published) tr")
     expect(rows).to_have_count(9)
-    ranks = [row.split("\t")[0] for row in page.locator(".board tbody:not(.published)").inner_text().splitlines() if "\t" in row]
+    lines = page.locator(".board tbody:not(.published)").inner_text().splitlines()
+    ranks = [row.split("\t")[0] for row in lines if "\t" in row]
     assert ranks[:8] == [str(number) for number in range(1, 9)]
     expect(rows.filter(has_text="baseline")).to_have_count(1)
     html = page.content()

@@ -9,14 +9,21 @@
   for (const node of form.querySelectorAll("[data-scripted]")) node.hidden = false;
 
   // --- Saving: one after another, so that no earlier state arrives after a later one ---
-  let saving = null, again = false, due = 0, changed = false;
+  let saving = null, again = false, due = 0, changed = false, edits = 0;
   const clock = () => new Date().toTimeString().slice(0, 8);
+  function edited() {
+    edits += 1;
+    changed = true;
+    told.textContent = "Saving …"; // what was said before is no longer true
+  }
   async function send() {
+    const before = edits;
     const answer = await fetch(form.dataset.save, {
       method: "POST", body: new FormData(form), headers: { Accept: "application/json" },
     }).catch(() => null);
     if (answer && answer.ok && (answer.headers.get("Content-Type") || "").includes("json")) {
       const { done, total } = await answer.json();
+      if (edits !== before) return; // there is more by now, which is sent next
       changed = false;
       told.textContent = `Saved at ${clock()}. ${done} of ${total} answered`;
     } else if (answer && answer.status === 409) {
@@ -35,9 +42,9 @@
     saving = null;
     if (again) { again = false; return save(); }
   }
-  form.addEventListener("change", () => { changed = true; save(); });
+  form.addEventListener("change", () => { edited(); save(); });
   comment.addEventListener("input", () => {
-    changed = true;
+    edited();
     clearTimeout(due);
     due = setTimeout(save, 1200);
   });

@@ -154,7 +154,7 @@ def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
         # A program that fails at somebody's results, or the results: nobody can tell, so it is free, but not for ever.
         count_as_failed_start(evaluation.submission, reason=reason)
     elif failure.code.owner is not Owner.PARTICIPANT:
-        refund(evaluation.submission, reason=reason)
+        refund(evaluation.submission, fault_of=failure.code.owner, reason=reason)
     drop_jobs_on_commit(evaluation)
 
 

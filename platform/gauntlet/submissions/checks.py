@@ -33,7 +33,7 @@ from gauntlet.storage.services import open_artifact, store_folder
 from gauntlet.submissions.agent_file import read_agent
 from gauntlet.submissions.check_watch import watched
 from gauntlet.submissions.image_check import holds_image, read_image
-from gauntlet.submissions.intake import move, set_counts_as
+from gauntlet.submissions.intake import move, refund, set_counts_as
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.result_file import read_results
 from gauntlet.submissions.states import SubmissionState
@@ -225,7 +225,7 @@ def _reject(held: Submission, outcome: Outcome) -> None:
     if code.owner is Owner.PARTICIPANT:
         set_counts_as(held, "failed_start", event="submission.failed_start", reason="The bundle was rejected.")
     else:
-        set_counts_as(held, "nothing", event="submission.refunded", reason="The platform failed.")
+        refund(held, fault_of=code.owner, reason="The platform failed.")
 
 
 def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event) -> Outcome:

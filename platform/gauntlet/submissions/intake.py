@@ -9,6 +9,7 @@ from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.states import INTAKE, SubmissionState
+from gauntlet_scoring.failures import Owner
 
 
 def move(
@@ -48,3 +49,16 @@ def set_counts_as(submission: Submission, counts_as: str, *, event: str, reason:
     record_event(submission, event, before=submission.counts_as, after=counts_as, reason=reason)
     submission.counts_as = counts_as
     return True
+
+
+def refund(submission: Submission, *, fault_of: Owner, reason: str = "") -> bool:
+    """Give the attempt back: a fault that is not the participant's. Again changes nothing, and returns False.
+
+    Of a submission that failed by the organizer's fault and by the platform's, the platform's is what counts.
+    Emits ``submission.refunded``. Call it in the transaction that records the fault.
+    """
+    changed = set_counts_as(submission, "nothing", event="submission.refunded", reason=reason)
+    if changed or fault_of is Owner.PLATFORM:
+        Submission.objects.filter(pk=submission.pk).update(given_back_for=fault_of)
+        submission.given_back_for = fault_of
+    return changed

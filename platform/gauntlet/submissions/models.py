@@ -12,7 +12,7 @@ from django.db.models import Q
 from gauntlet.competitions.models import Phase, Team
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.states import SubmissionState
-from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.failures import FailureCode, Owner
 
 FAILURE_CODES = [(code.value, code.value) for code in FailureCode]
 
@@ -100,6 +100,12 @@ class Submission(models.Model):
         default="attempt",
         choices=[("attempt", "An attempt"), ("failed_start", "A failed start"), ("nothing", "Nothing: refunded")],
         help_text="which quota it uses",
+    )
+    given_back_for = models.CharField(
+        max_length=16,
+        blank=True,
+        choices=[(Owner.ORGANIZER.value, "The competition's programs"), (Owner.PLATFORM.value, "The platform")],
+        help_text="whose fault made it count as nothing",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     check_attempts = models.PositiveSmallIntegerField(default=0, help_text="how often a check was begun; its fence")

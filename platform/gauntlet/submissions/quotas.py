@@ -1,7 +1,8 @@
 """How many submissions a participant has left, and when the next is allowed.
 
 A day is a day of the competition's own time zone. What was given back counts as nothing; a submission whose agent
-could not start, or whose bundle was rejected, counts against a separate debugging quota.
+could not start, or whose bundle was rejected, counts against a separate debugging quota. What failed by the platform's
+own fault is given back however often that happens.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.teams import entrant_of
+from gauntlet_scoring.failures import Owner
 
-#: An agent can make a competition's own program fail, and gets its attempt back each time. Not for ever.
+#: An agent can make a competition's own programs fail, and gets its attempt back each time. Not for ever.
 GIVEN_BACK_PER_DAY: Final = 20
 
 
@@ -60,7 +62,7 @@ def allowances(phases: Sequence[Phase], *, participant: User, now: datetime | No
             in_all=Count("pk", filter=Q(counts_as="attempt")),
             today=Count("pk", filter=Q(counts_as="attempt", created_at__gte=today)),
             failed=Count("pk", filter=Q(counts_as="failed_start", created_at__gte=today)),
-            given_back=Count("pk", filter=Q(counts_as="nothing", created_at__gte=today)),
+            given_back=Count("pk", filter=Q(given_back_for=Owner.ORGANIZER, created_at__gte=today)),
         )
     )
     used = {row[0]: row[1:] for row in rows}
@@ -97,7 +99,8 @@ def _allowance(phase: Phase, used: Sequence[int], *, now: datetime, tomorrow: da
         reason = f"{phase.max_failed_starts_per_day} submissions of today could not be started, and more are not taken."
         next_at = tomorrow
     elif given_back >= GIVEN_BACK_PER_DAY:
-        reason = f"{given_back} submissions of today were given back: look at why they failed, or ask the organizer."
+        reason = f"{given_back} submissions of today made the competition's own programs fail and were given back. "
+        reason += "Look at why, or ask the organizer."
         next_at = tomorrow
     if next_at is not None and phase.end is not None and next_at >= phase.end:
         next_at = None

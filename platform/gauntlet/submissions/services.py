@@ -22,7 +22,7 @@ from gauntlet.submissions import resumable
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
 from gauntlet.submissions.image_check import HEAD_BYTES, is_image
-from gauntlet.submissions.intake import move, set_counts_as
+from gauntlet.submissions.intake import move, refund, set_counts_as
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
@@ -168,14 +168,6 @@ def cancel_unchecked(submission: Submission, *, actor: User) -> bool:
         return False
     move(held, SubmissionState.CANCELLED, actor=actor)
     return True
-
-
-def refund(submission: Submission, *, reason: str = "") -> bool:
-    """Give the attempt back: a fault that is not the participant's. Again changes nothing.
-
-    Emits ``submission.refunded``. Call it in the transaction that records the fault.
-    """
-    return set_counts_as(submission, "nothing", event="submission.refunded", reason=reason)
 
 
 def count_as_failed_start(submission: Submission, *, reason: str = "") -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gauntlet.accounts.models import Event, User
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.quotas import GIVEN_BACK_PER_DAY, allowance, allowances
 from gauntlet.submissions.services import count_as_failed_start, refund
+from gauntlet_scoring.failures import Owner
 
 pytestmark = pytest.mark.django_db
 
@@ -118,8 +120,8 @@ def test_many_phases_take_one_query(make_phase: Any, make_user: Any, django_asse
 def test_what_is_given_back_counts_as_nothing_once_and_for_all(make_phase: Any, make_user: Any, sent: Any) -> None:
     phase, user = make_phase(max_submissions_per_day=1), make_user()
     submission = sent(phase, user)
-    assert refund(submission, reason="The worker died.")
-    assert not refund(submission)
+    assert refund(submission, fault_of=Owner.PLATFORM, reason="The worker died.")
+    assert not refund(submission, fault_of=Owner.ORGANIZER)
     assert not count_as_failed_start(submission)
     assert allowance(phase=phase, participant=user, now=NOON).left_today == 1
     (event,) = Event.objects.filter(subject_id=str(submission.pk))
@@ -133,12 +135,31 @@ def test_attempts_are_given_back_a_number_of_times_a_day_and_no_more(
     phase, user = make_phase(max_submissions_per_day=1), make_user()
     for _ in range(GIVEN_BACK_PER_DAY):
         assert allowance(phase=phase, participant=user, now=NOON).allowed
-        assert refund(sent(phase, user))
+        assert refund(sent(phase, user), fault_of=Owner.ORGANIZER)
     left = allowance(phase=phase, participant=user, now=NOON)
     assert (left.allowed, left.next_allowed_at, left.left_today) == (False, TOMORROW, 1)
-    assert f"{GIVEN_BACK_PER_DAY} submissions of today were given back" in left.reason
+    assert f"{GIVEN_BACK_PER_DAY} submissions of today made the competition's own programs fail" in left.reason
     assert allowance(phase=phase, participant=make_user(), now=NOON).allowed
     assert allowance(phase=phase, participant=user, now=TOMORROW).allowed
+
+
+def test_what_the_platform_failed_at_is_given_back_however_often(make_phase: Any, make_user: Any, sent: Any) -> None:
+    phase, user = make_phase(max_submissions_per_day=1), make_user()
+    for _ in range(GIVEN_BACK_PER_DAY):
+        assert refund(sent(phase, user), fault_of=Owner.PLATFORM)
+    left = allowance(phase=phase, participant=user, now=NOON)
+    assert (left.allowed, left.left_today) == (True, 1)
+
+
+@pytest.mark.parametrize("faults", list(permutations([Owner.ORGANIZER, Owner.PLATFORM])))
+def test_of_two_faults_the_platforms_is_the_one_that_counts(
+    faults: tuple[Owner, ...], make_phase: Any, make_user: Any, sent: Any
+) -> None:
+    """Of two tasks one may fail by the environment and the other by a lost worker, in either order."""
+    submission = sent(make_phase(), make_user())
+    assert [refund(submission, fault_of=fault) for fault in faults] == [True, False]
+    submission.refresh_from_db()
+    assert (submission.counts_as, submission.given_back_for) == ("nothing", Owner.PLATFORM)
 
 
 def test_a_failed_start_gives_the_attempt_back_and_may_be_given_back_too(
@@ -150,5 +171,5 @@ def test_a_failed_start_gives_the_attempt_back_and_may_be_given_back_too(
     assert not count_as_failed_start(submission)
     left = allowance(phase=phase, participant=user, now=NOON)
     assert (left.left_today, left.failed_starts_left_today) == (1, 9)
-    assert refund(submission)
+    assert refund(submission, fault_of=Owner.PLATFORM)
     assert allowance(phase=phase, participant=user, now=NOON).failed_starts_left_today == 10

@@ -33,7 +33,8 @@ def sweep_artifacts(*, older_than: timedelta | None = None) -> int:
 
     One transaction each, which removes the row and then the object; whatever stops it in between, the next sweep finds.
     """
-    before = timezone.now() - (older_than or timedelta(seconds=settings.ARTIFACT_SECONDS))
+    kept_for = timedelta(seconds=settings.ARTIFACT_SECONDS) if older_than is None else older_than
+    before = timezone.now() - kept_for
     unused = _unused(before).values_list("pk", flat=True)[:_AT_ONCE]
     removed = sum(_remove(digest, before) for digest in list(unused))
     removed += sum(_remove_stray(path, before) for path in _paths())

@@ -33,9 +33,11 @@ class SubmissionAdmin(SubmissionAdminBase):
             "file_name",
             "source",
             "bundle",
+            "dropped_digest",
             "agent",
             "state",
             "counts_as",
+            "given_back_for",
         ),
         *("failure_code", "failure_message", "findings", "check_log", "check_attempts", "checked_at", "baseline"),
     )

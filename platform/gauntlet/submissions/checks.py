@@ -32,8 +32,8 @@ from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact, store_folder
 from gauntlet.submissions.agent_file import read_agent
 from gauntlet.submissions.check_watch import watched
-from gauntlet.submissions.image_check import holds_image, read_image
-from gauntlet.submissions.intake import move, refund, set_counts_as
+from gauntlet.submissions.image_check import HEAD_BYTES, is_image, read_image
+from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.result_file import read_results
 from gauntlet.submissions.states import SubmissionState
@@ -192,6 +192,7 @@ def _conclude(submission: Submission, outcome: Outcome, *, on_accept: Callable[[
                 "agent": outcome.agent,
                 "agent_bundle": outcome.bundle,
                 "packages": outcome.packages,
+                **(without_upload(held) if "container" in outcome.agent else {}),
                 "findings": [finding.as_dict() for finding in outcome.findings],
                 "check_log": outcome.log,
                 "checked_at": timezone.now(),
@@ -208,8 +209,9 @@ def _name(submission: Submission, agent: Mapping[str, Any]) -> str:
 
 
 def _reject(held: Submission, outcome: Outcome) -> None:
-    """Reject; a participant's mistake uses the debugging quota, a platform's fault none."""
+    """Reject; a participant's mistake uses the debugging quota, a platform's fault none and keeps the upload."""
     code = outcome.failure or FailureCode.INVALID_BUNDLE
+    theirs = code.owner is Owner.PARTICIPANT
     move(
         held,
         SubmissionState.REJECTED,
@@ -220,9 +222,10 @@ def _reject(held: Submission, outcome: Outcome) -> None:
             "findings": [finding.as_dict() for finding in outcome.findings],
             "check_log": outcome.log,
             "checked_at": timezone.now(),
+            **(without_upload(held) if theirs else {}),
         },
     )
-    if code.owner is Owner.PARTICIPANT:
+    if theirs:
         set_counts_as(held, "failed_start", event="submission.failed_start", reason="The bundle was rejected.")
     else:
         refund(held, fault_of=code.owner, reason="The platform failed.")
@@ -230,27 +233,28 @@ def _reject(held: Submission, outcome: Outcome) -> None:
 
 def _examine(submission: Submission, sandbox: Sandbox, unwanted: threading.Event) -> Outcome:
     """Unpack, read, install; everything that the participant did wrong is an outcome and no exception."""
-    findings = Findings()
+    findings, name = Findings(), submission.file_name
+    sent = submission.bundle
+    assert sent is not None  # noqa: S101  for the type checker: it is kept until the check is over
     with work_folder() as work:
         folder = work / "bundle"
         if submission.phase.takes == Takes.RESULTS:
-            kept = read_results(submission.bundle, folder, file_name=submission.file_name, findings=findings)
+            kept = read_results(sent, folder, file_name=name, findings=findings)
             return _refused(findings) if kept is None else Outcome(findings=findings.sorted, bundle=kept)
-        if holds_image(submission.bundle):
-            read = read_image(
-                submission.bundle, work, file_name=submission.file_name, findings=findings, unwanted=unwanted
-            )
-            if read is None:
-                return _refused(findings)
-            agent, image = read
-            return Outcome(findings=findings.sorted, agent=agent, bundle=image)
-        try:
-            with open_artifact(submission.bundle) as archive:
+        with open_artifact(sent) as archive:  # once: another storage than a file system fetches it whole
+            if is_image(archive.read(HEAD_BYTES)):
+                archive.seek(0)
+                read = read_image(archive, work, file_name=name, findings=findings, unwanted=unwanted)
+                if read is None:
+                    return _refused(findings)
+                agent, image = read
+                return Outcome(findings=findings.sorted, agent=agent, bundle=image)
+            try:
                 unpack(archive, folder)
-        except ArchiveRefused as refusal:
-            for fault in refusal.faults:
-                findings.error(Place(fault.file or submission.file_name), fault.message)
-            return _refused(findings)
+            except ArchiveRefused as refusal:
+                for fault in refusal.faults:
+                    findings.error(Place(fault.file or name), fault.message)
+                return _refused(findings)
         images = list(submission.phase.tasks.values_list("sandbox_image", flat=True).distinct())
         judges = [judge["model"] for judge in submission.phase.tasks.values_list("judge", flat=True) if judge]
         agent = read_agent(folder, images=images, findings=findings, judges=judges)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from django.conf import settings
 
 from gauntlet.competitions.bundle.findings import Findings, Place
 from gauntlet.storage.models import Artifact, Form
-from gauntlet.storage.services import open_artifact, store
+from gauntlet.storage.services import store
 from gauntlet.submissions.models import ContainerImage
 
 HEAD_BYTES: Final = 512
@@ -23,14 +23,8 @@ def is_image(head: bytes) -> bool:
     return is_image_archive(head[:HEAD_BYTES])
 
 
-def holds_image(upload: Artifact) -> bool:
-    """Whether what was uploaded is a container image's archive."""
-    with open_artifact(upload) as archive:
-        return is_image(archive.read(HEAD_BYTES))
-
-
 def read_image(
-    upload: Artifact, work: Path, *, file_name: str, findings: Findings, unwanted: threading.Event
+    archive: BinaryIO, work: Path, *, file_name: str, findings: Findings, unwanted: threading.Event
 ) -> tuple[dict[str, Any], Artifact] | None:
     """The agent that an image is, with what is to be run; None, with findings, where it is refused.
 
@@ -38,7 +32,7 @@ def read_image(
     somebody else's image than its digest does not get to run it.
 
     Args:
-        upload: as it was received.
+        archive: as it was received; read from where it stands.
         work: a folder with room for the image.
         file_name: under which it was sent, for the findings.
         findings: gets what is wrong, and what the participant should know.
@@ -52,8 +46,7 @@ def read_image(
     limits = ImageLimits(unpacked_bytes=settings.MAX_IMAGE_UNPACKED_BYTES, entries=settings.MAX_IMAGE_ENTRIES)
     made = work / "image"
     try:
-        with open_artifact(upload) as archive:
-            image = check_image(archive, made, work=work, limits=limits, unwanted=unwanted)
+        image = check_image(archive, made, work=work, limits=limits, unwanted=unwanted)
     except ImageRefused as refusal:
         findings.error(Place(refusal.file or file_name), refusal.message)
         return None

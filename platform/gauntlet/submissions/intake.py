@@ -37,6 +37,14 @@ def move(
     record_event(submission, f"submission.{state}", actor=actor, before=before, after=state, reason=reason)
 
 
+def without_upload(submission: Submission) -> dict[str, Any]:
+    """The changes with which a submission lets go of what was sent; its digest and size stay known.
+
+    The sweeper removes the file once nothing else refers to it.
+    """
+    return {"dropped_digest": submission.sent_digest, "dropped_size": submission.sent_size, "bundle": None}
+
+
 def set_counts_as(submission: Submission, counts_as: str, *, event: str, reason: str) -> bool:
     """Change which quota a submission uses; False, and no event, where that is so already or it was given back."""
     changed = (

@@ -73,7 +73,15 @@ class Submission(models.Model):
     name = models.CharField(max_length=200)
     file_name = models.CharField(max_length=255)
     source = models.CharField(max_length=16, choices=Source.choices, default=Source.WEB)
-    bundle = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
+    bundle = models.ForeignKey(
+        Artifact,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="as it was sent; null where nothing needs it any more",
+    )
+    dropped_digest = models.CharField(max_length=71, blank=True, help_text="of what was sent and is not kept")
+    dropped_size = models.PositiveBigIntegerField(null=True, help_text="its bytes")
     agent = models.JSONField(
         default=dict,
         help_text="agent.yaml, checked: name, command, image, description, model, paradigm; "
@@ -133,12 +141,27 @@ class Submission(models.Model):
                 condition=Q(state="rejected", failure_code__gt="") | (~Q(state="rejected") & Q(failure_code="")),
                 name="submission_rejected_has_reason",
             ),
+            models.CheckConstraint(
+                condition=Q(bundle__isnull=False, dropped_digest="", dropped_size__isnull=True)
+                | Q(bundle__isnull=True, dropped_digest__gt="", dropped_size__isnull=False),
+                name="submission_sent_is_kept_or_known",
+            ),
         ]
 
     @property
     def entrant(self) -> str:
         """Whose it is, as everybody sees it: the team, or the participant."""
         return self.team.name if self.team else self.participant.username
+
+    @property
+    def sent_digest(self) -> str:
+        """The digest of what was sent, kept or not."""
+        return self.bundle_id or self.dropped_digest
+
+    @property
+    def sent_size(self) -> int:
+        """Its bytes."""
+        return self.bundle.size if self.bundle else self.dropped_size or 0
 
     def __str__(self) -> str:
         return self.name

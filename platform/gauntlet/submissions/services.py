@@ -22,7 +22,7 @@ from gauntlet.submissions import resumable
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
 from gauntlet.submissions.image_check import HEAD_BYTES, is_image
-from gauntlet.submissions.intake import move, refund, set_counts_as
+from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
@@ -161,12 +161,12 @@ def cancel_unchecked(submission: Submission, *, actor: User) -> bool:
     """Cancel a submission that is not accepted yet; False where it is, or its check is over.
 
     Locks the submission: a checker that works on it stores nothing, and its sandbox is killed. It stays an attempt, as
-    one that is cancelled later does. Emits ``submission.cancelled``.
+    one that is cancelled later does. What was sent is not kept. Emits ``submission.cancelled``.
     """
     held = Submission.objects.select_for_update(of=("self",)).get(pk=submission.pk)
     if held.state not in (SubmissionState.RECEIVED, SubmissionState.CHECKING):
         return False
-    move(held, SubmissionState.CANCELLED, actor=actor)
+    move(held, SubmissionState.CANCELLED, actor=actor, changes=without_upload(held))
     return True
 
 

@@ -45,7 +45,8 @@ def test_the_installer_is_told_to_stop_and_the_submission_stays_cancelled(
     accepted: list[Any] = []
     assert checks.check_next(sandbox=None, on_accept=accepted.append)
     submission.refresh_from_db()
-    assert (submission.state, accepted) == ("cancelled", [])
+    assert (submission.state, accepted, submission.bundle) == ("cancelled", [], None)
+    assert submission.sent_digest.startswith("sha256:")
     assert not checks.check_next(sandbox=None, on_accept=accepted.append)
 
 

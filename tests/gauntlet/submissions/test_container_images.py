@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from image_archives import ARCHITECTURE, Layer, compressed, oci, saved
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.selectors import events_of
+from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact
+from gauntlet.storage.sweeping import sweep_artifacts
+from gauntlet.submissions import checks
 from gauntlet.submissions.errors import UploadTooLarge
 from gauntlet.submissions.models import ContainerImage, Submission
-from gauntlet.submissions.services import check_next
+from gauntlet.submissions.services import check_next, reclaim_stuck_checks
 
 pytestmark = pytest.mark.django_db
 LAYER = Layer().file("agent", "#!/bin/sh\n", 0o755).folder("app").tar
@@ -67,7 +72,7 @@ def test_an_image_in_another_form_is_not_stored_twice(checked: Any) -> None:
         oci([LAYER], config=CONFIG),
     ]
     sent = [checked(archive) for archive in forms]
-    assert len({submission.bundle_id for submission in sent}) == 3
+    assert len({submission.sent_digest for submission in sent}) == 3
     assert len({submission.agent_bundle_id for submission in sent}) == 1
     assert ContainerImage.objects.get().archive_id == sent[0].agent_bundle_id
 
@@ -78,10 +83,75 @@ def test_what_is_stored_is_what_is_run_and_not_what_was_sent(checked: Any, tmp_p
     submission = checked(saved([LAYER]))
     with open_artifact(submission.agent_bundle) as stored:
         content = stored.read()
-    assert submission.agent_bundle_id == f"sha256:{hashlib.sha256(content).hexdigest()}" != submission.bundle_id
+    assert submission.agent_bundle_id == f"sha256:{hashlib.sha256(content).hexdigest()}" != submission.sent_digest
     (tmp_path / "image").write_bytes(content)
     assert unpack_image(tmp_path / "image", tmp_path / "root")["config"]["Cmd"] == ["/agent"]
     assert (tmp_path / "root/agent").read_text() == "#!/bin/sh\n"
+
+
+def test_only_what_is_run_stays_stored_and_what_was_sent_is_known_by_its_digest(checked: Any) -> None:
+    content = compressed(saved([LAYER]), "gzip")
+    submission = checked(content)
+    assert (submission.bundle, submission.sent_digest, submission.sent_size) == (
+        None,
+        f"sha256:{hashlib.sha256(content).hexdigest()}",
+        len(content),
+    )
+    assert sweep_artifacts(older_than=timedelta(0)) == 1
+    assert not Artifact.objects.filter(pk=submission.sent_digest).exists()
+    with open_artifact(submission.agent_bundle) as stored:
+        assert len(stored.read()) == submission.agent_bundle.size
+    again = checked(content)
+    assert (again.state, again.agent_bundle_id) == ("accepted", submission.agent_bundle_id)
+
+
+def test_what_was_sent_is_kept_until_its_check_is_over(
+    phase: Any, make_participant: Any, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checker that dies after it stored the image, and before it said so, leaves all that the next one needs."""
+    submission = send(phase, make_participant(phase), saved([LAYER]), file_name="agent.tar")
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr(checks, "_conclude", die)
+        with pytest.raises(Killed):
+            check_next(sandbox=None, on_accept=die)  # type: ignore[arg-type]  # none is asked for
+    assert reclaim_stuck_checks(older_than=timedelta(0)) == 1
+    sweep_artifacts(older_than=timedelta(0))
+    Submission.objects.update(check_started_at=timezone.now() - timedelta(minutes=1))
+    assert check_next(sandbox=None, on_accept=lambda one: None)  # type: ignore[arg-type]
+    submission.refresh_from_db()
+    assert (submission.state, submission.bundle) == ("accepted", None)
+
+
+@pytest.mark.parametrize("content", [saved([LAYER], architecture="s390x"), b"no zip"])
+def test_what_is_refused_is_not_kept(checked: Any, content: bytes) -> None:
+    submission = checked(content)
+    assert (submission.state, submission.bundle, submission.sent_size) == ("rejected", None, len(content))
+    assert sweep_artifacts(older_than=timedelta(0)) >= 1
+    assert not Artifact.objects.filter(pk=submission.sent_digest).exists()
+
+
+def test_what_the_platform_could_not_check_is_kept_for_its_operator(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(checks, "MOST_ATTEMPTS", 1)
+    monkeypatch.setattr(checks, "_examine", fail)
+    submission = checked(saved([LAYER]))
+    assert (submission.state, submission.failure_code, submission.given_back_for) == (
+        "rejected",
+        "infrastructure",
+        "platform",
+    )
+    assert submission.bundle.size == submission.sent_size
 
 
 def test_somebody_elses_layers_are_not_had_for_their_digest(checked: Any) -> None:

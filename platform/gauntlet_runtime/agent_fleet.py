@@ -1,4 +1,4 @@
-"""The agent's sandboxes of one run job: those that run, and one that is prepared for the next episode."""
+"""The agent's sandboxes of one run job: those that run, and one that is ready for the next episode."""
 
 from __future__ import annotations
 
@@ -61,6 +61,16 @@ class AgentFleet:
             self._since = time.monotonic()
         self._running[agent.generation] = self.unclosed[agent.generation] = agent
         agent.start(self._gateway, self._ended)
+
+    def start_early(self) -> None:
+        """Let the program run before there is an episode for it; where a sandbox can be had.
+
+        Raises:
+            SandboxError: there is one, and the program cannot be started in it.
+        """
+        self.prepare()
+        if self._spare is not None:
+            self.start()
 
     def prepare(self) -> None:
         """Have a sandbox ready, so that the next episode does not wait for one; where it can be had."""

@@ -231,7 +231,10 @@ class RunJob:
         # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
         # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
         waiting = PLATFORM_SECONDS + (MODEL_SECONDS if self._spec.llm is not None else 0.0)
-        waiting *= 1 if self._alone else len(self._progress.left())
+        if self._alone:  # it may have been started early, and then waits for the end of another's episode too
+            waiting += waiting + self._spec.episode_limits.episode_seconds
+        else:
+            waiting *= len(self._progress.left())
         return AgentSandbox(
             self._program,
             generation=generation,
@@ -259,13 +262,19 @@ class RunJob:
         """How many sandboxes may still bring an episode to an end."""
         return len(self._agents.unclosed.keys() - self._served) if self._alone else len(self._agents.unclosed)
 
-    def _prepare_next(self) -> None:
-        """Where each episode has a sandbox of its own: make the next one while an agent is at work.
+    def _ready_next(self) -> None:
+        """Where each episode has a sandbox of its own: have the next one ready while an agent is at work.
 
-        Not before that agent has its episode: making a sandbox would hold up its start.
+        Its program is started already, loads what it loads, and asks for an episode, which it is handed when one ends.
+        While the agent is not proven its sandbox is made and no more. Not before the one at work has its episode: what
+        is done here would hold up its start.
         """
-        if self._alone and len(self._progress.left()) > self._working():
+        if not self._alone or len(self._progress.left()) <= self._working():
+            return
+        if self._progress.probing:
             self._agents.prepare()
+        elif self._working() <= self._slots:
+            self._agents.start_early()
 
     def _read_notices(self) -> None:
         try:
@@ -302,7 +311,7 @@ class RunJob:
             case EpisodeOpened(episode=episode, attempt=attempt):
                 self._on_event(JobEvent.EPISODE_STARTED, {"episode": episode, "attempt": attempt})
                 self._progress.begin()
-                self._prepare_next()
+                self._ready_next()
             case EpisodeEnded():
                 self._keep(event)
             case EnvironmentReady(slot=slot):

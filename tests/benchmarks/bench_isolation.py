@@ -1,7 +1,8 @@
-"""A sandbox for each scenario: how long an agent's next episode waits, with the sandbox prepared and without.
+"""A sandbox for each scenario: how long the next episode waits, with its agent started before it and without.
 
-Counted from the end of an episode to the start of the next, in a run job of its own: the program's start, its first
-request and the environment's reset are in it. The plain way makes the sandbox when it is needed.
+Counted from the end of an episode to the start of the next, in a run job of its own: whatever of the sandbox, the
+program's start, its first request and the environment's reset is left by then is in it. The plain way makes the sandbox
+when it is needed.
 """
 
 from __future__ import annotations

@@ -40,6 +40,11 @@ class Agent:
         """It has had all that it may have."""
         return self.isolation == "scenario" and self.ended > 0
 
+    @property
+    def may_go_on(self) -> bool:
+        """It has not had all that it may have, and is not to leave."""
+        return not (self.done or self.overdue or self.told_idle)
+
     def parallel(self, slots: int) -> int:
         """How many episodes it may have open at once."""
         return 1 if self.isolation == "scenario" else slots
@@ -84,6 +89,13 @@ class Agents:
         if agent is None or agent.told_idle:  # an episode that it opened now would be lost with it
             raise ApiError(410, "agent_ended", "This sandbox is over.")
         return agent
+
+    def keeps_for_another(self, agent: Agent, spec: EpisodeSpec) -> bool:
+        """Another sandbox had this episode, lost it with its environment, and may have no other any more."""
+        return any(
+            other is not agent and other.isolation == "scenario" and other.had == spec.episode and other.may_go_on
+            for other in self._agents.values()
+        )
 
     def starting(self, generation: int) -> None:
         """A new one may open episodes from now on."""

@@ -221,7 +221,8 @@ class Job:
 
     def _next_waiting(self, agent: Agent) -> Waiting | None:
         """The next episode that this sandbox may have."""
-        return next((waiting for waiting in self._queue if agent.may_have(waiting.spec)), None)
+        mine = (waiting for waiting in self._queue if agent.may_have(waiting.spec))
+        return next((waiting for waiting in mine if not self._agents.keeps_for_another(agent, waiting.spec)), None)
 
     async def _begin_or_give_up(self, slot: Slot, agent: Agent) -> Episode | None:
         try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from gauntlet_runtime import run_job
 from gauntlet_runtime.jobs import JobEvent
 from gauntlet_runtime.sandbox.interface import SandboxError
 from gauntlet_scoring.failures import FailureCode
@@ -171,3 +174,22 @@ def test_a_sandbox_that_cannot_be_prepared_ahead_is_made_when_it_is_needed(room,
     assert len(refused) == 1
     assert [e.failure for e in outcome.episodes] == [None] * 3
     assert outcome.said == [False] * 3
+
+
+def test_the_next_agent_has_started_and_waits_while_one_is_at_work(room):
+    tells = "import time\nasked = time.monotonic()\ne = next_episode()\nsay(time.monotonic() - asked)"
+    outcome = room.agent(f"{tells}\ntime.sleep(1)\nanswer(e)", keys=["A", "B", "C"], isolation="scenario")
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+    assert starts(outcome) == 3
+    first, *others = sorted(outcome.said)
+    assert first < 0.5
+    assert min(others) > 0.5
+
+
+def test_one_that_waits_for_another_s_episode_does_not_wait_on_its_own_time(room):
+    spec = room.spec("e = next_episode()\nimport time\ntime.sleep(2)\nanswer(e)", keys=["A", "B"], isolation="scenario")
+    limits = spec.agent_limits.model_copy(update={"seconds": 1.0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_job, "PLATFORM_SECONDS", 1.5)
+        outcome = room.run(spec.model_copy(update={"agent_limits": limits}))
+    assert [e.failure for e in outcome.episodes] == [None, None]

@@ -6,6 +6,7 @@ Models are imported inside the fixtures: pytest loads this file before it has se
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import count
@@ -43,6 +44,25 @@ def own_storage(settings: Any, tmp_path: Path) -> None:
 def numbers() -> Iterator[int]:
     """Numbers that make names unique within a test."""
     return count(1)
+
+
+@pytest.fixture
+def until_somebody_waits(db: None) -> Callable[[], None]:
+    """Wait until another connection to the database waits for a lock."""
+
+    from django.db import connection
+
+    def wait() -> None:
+        give_up = time.monotonic() + 60
+        with connection.cursor() as cursor:
+            while time.monotonic() < give_up:
+                cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+                if cursor.fetchone()[0]:
+                    return
+                time.sleep(0.01)
+        raise AssertionError("nobody waits for a lock")
+
+    return wait
 
 
 @pytest.fixture

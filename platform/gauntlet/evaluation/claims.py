@@ -65,7 +65,9 @@ def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:
         LeaseLost: the token is no longer the job's.
     """
     until = database_now() + timedelta(seconds=settings.LEASE_SECONDS)
-    held = Job.objects.filter(pk=job, token=token, state=JobState.LEASED, evaluation__state__in=GOING_ON)
+    # No join: then the row's own conditions are looked at anew where this waits for whoever takes the job away.
+    going_on = Evaluation.objects.filter(state__in=GOING_ON)
+    held = Job.objects.filter(pk=job, token=token, state=JobState.LEASED, evaluation__in=going_on)
     if not held.update(leased_until=until):
         raise LeaseLost(f"job {job} is no longer ours")
 

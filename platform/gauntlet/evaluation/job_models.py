@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid5
 
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connection, transaction
+from django.db.models import QuerySet
 
 from gauntlet.competitions.models import Competition
 from gauntlet.evaluation.claims import GOING_ON
@@ -50,16 +51,21 @@ class DatabaseModels(ModelSupply):
         return selectors.model_access(competition, self._spec.provider)
 
     def reserve(self, reservation: Reservation) -> Refusal | None:
-        """Hold what a call can use at most."""
-        self._must_be_ours()
-        return services.reserve(
-            account=self._accounts.own,
-            what=self._accounts.what,
-            shared=self._accounts.shared,
-            holder=UUID(self._claim.job),
-            spec=self._spec,
-            reservation=reservation,
-        )
+        """Hold what a call can use at most.
+
+        The job cannot be taken away meanwhile: what it left open then is closed, and this would come after that.
+        """
+        self._let_go_of_a_broken_connection()
+        with transaction.atomic():
+            self._check(self._ours().select_for_update(of=["self"], no_key=True))
+            return services.reserve(
+                account=self._accounts.own,
+                what=self._accounts.what,
+                shared=self._accounts.shared,
+                holder=UUID(self._claim.job),
+                spec=self._spec,
+                reservation=reservation,
+            )
 
     def settle(self, settlement: Settlement) -> None:
         """Give back what a call did not use."""
@@ -81,12 +87,22 @@ class DatabaseModels(ModelSupply):
         connection.close()
 
     def _must_be_ours(self) -> None:
-        """Raises LeaseLost where the job is somebody else's by now. A connection that broke is let go of first."""
+        """Raises LeaseLost where the job is somebody else's by now."""
+        self._let_go_of_a_broken_connection()
+        self._check(self._ours())
+
+    def _ours(self) -> QuerySet[Job]:
+        held = Job.objects.filter(pk=UUID(self._claim.job), token=UUID(self._claim.token), state=JobState.LEASED)
+        return held.filter(evaluation__state__in=GOING_ON)
+
+    def _check(self, held: QuerySet[Job]) -> None:
+        if held.values_list("pk").first() is None:
+            raise LeaseLost(f"job {self._claim.job} is no longer ours")
+
+    @staticmethod
+    def _let_go_of_a_broken_connection() -> None:
         if not connection.in_atomic_block:
             close_old_connections()
-        held = Job.objects.filter(pk=UUID(self._claim.job), token=UUID(self._claim.token), state=JobState.LEASED)
-        if not held.filter(evaluation__state__in=GOING_ON).exists():
-            raise LeaseLost(f"job {self._claim.job} is no longer ours")
 
 
 def models_of(claim: Claim) -> DatabaseModels | None:

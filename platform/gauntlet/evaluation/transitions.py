@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.evaluation.models import Evaluation, Job, JobKind
+from gauntlet.evaluation.models import Evaluation, Job
 from gauntlet.evaluation.states import EVALUATION, JOB, EvaluationState, JobState
 from gauntlet.metering.services import abandon
 from gauntlet_runtime.jobs import Failure
@@ -65,7 +65,7 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reaso
         job.ended_at = timezone.now()
     if state != JobState.LEASED:
         job.token = job.leased_until = None
-    if before == JobState.LEASED and job.kind == JobKind.RUN:
+    if before == JobState.LEASED:
         abandon(job.pk)
     if failure:
         job.failure_code, job.failure_message = failure.code, failure.message

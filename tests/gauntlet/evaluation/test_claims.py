@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from gauntlet.accounts.models import Event
@@ -64,6 +65,33 @@ def test_a_renewal_extends_the_lease(
     expire(claim)
     worker.source.renew(claim)
     assert claims.sweep() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_renewal_that_waits_while_the_job_is_taken_away_learns_so(
+    start: Callable[..., Evaluation],
+    worker: Any,
+    expire: Callable[[Claim], None],
+    until_somebody_waits: Callable[[], None],
+) -> None:
+    start()
+    claim = worker.must_claim()
+    expire(claim)
+
+    def renew() -> None:
+        try:
+            worker.source.renew(claim)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert claims.take_from_dead_workers() == 1
+            late = pool.submit(renew)
+            until_somebody_waits()
+        assert isinstance(late.exception(timeout=60), LeaseLost)
+    job = Job.objects.get(pk=claim.job)
+    assert (job.state, job.leased_until) == ("ready", None)
 
 
 def test_a_lease_that_ran_out_is_found_and_the_job_tried_again(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
+from django.db.models.functions import Now
 
+from gauntlet.evaluation.claims import take_from_dead_workers
 from gauntlet.evaluation.job_models import judge_account, submission_account
 from gauntlet.evaluation.job_source import DatabaseJobSource
+from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.services import start_evaluations
-from gauntlet.metering.models import Account
+from gauntlet.metering.models import Account, Reservation
 from gauntlet_runtime.jobs import Claim, EpisodeResult, RunResult, RunSpec, ScoreResult, ScoreSpec
 from gauntlet_runtime.metering import Settlement, Shortage
 from gauntlet_scoring.trajectory import Outcome
@@ -95,6 +100,20 @@ def test_the_judge_has_a_budget_of_its_own_for_each_evaluation(scoring: Any, wan
     SOURCE.finish(claimed, ScoreResult(programs=[]))
     (rerun,) = start_evaluations(evaluation.submission)
     assert not Account.objects.filter(pk=judge_account(rerun.pk)).exists()
+
+
+@pytest.mark.django_db
+def test_calls_that_a_dead_scorer_left_open_keep_no_place_of_its_next_attempt(scoring: Any, wanted: Any) -> None:
+    claimed, _ = scoring
+    for _ in range(2):  # as many as its judge may be asked at once
+        assert SOURCE.models(claimed).reserve(wanted(10)) is None
+    Job.objects.filter(pk=UUID(claimed.job)).update(leased_until=Now() - timedelta(seconds=1))
+    assert take_from_dead_workers() == 1
+    assert not Reservation.objects.filter(settled_at=None).exists()
+    Job.objects.filter(pk=UUID(claimed.job)).update(available_at=Now())
+    again = claim()
+    assert again.job == claimed.job
+    assert SOURCE.models(again).reserve(wanted(10)) is None
 
 
 @pytest.mark.django_db

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from gauntlet.evaluation.claims import take_from_dead_workers
@@ -128,6 +130,36 @@ def test_a_dead_workers_reservation_counts_as_used_and_its_late_words_are_refuse
             late_word()
     assert Account.objects.get(pk=evaluation.pk).tokens == 800
     assert Reservation.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_is_reserved_while_its_job_is_taken_away_stays_open_for_nobody(
+    start: Callable[..., Any], wanted: Any, until_somebody_waits: Callable[[], None]
+) -> None:
+    evaluation = start()
+    dead = claim()
+    models = SOURCE.models(dead)
+    one = wanted(1)
+    assert models.reserve(one) is None
+    models.settle(Settlement(id=one.id, tokens=1, cost=Decimal(0), paid=True))
+    Job.objects.filter(pk=UUID(dead.job)).update(leased_until=Now() - timedelta(seconds=1))
+
+    def reserve() -> None:
+        try:
+            models.reserve(wanted(800))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Account.objects.select_for_update().get(pk=evaluation.pk)  # another job's call is being reserved
+            late = pool.submit(reserve)
+            until_somebody_waits()
+            take_from_dead_workers()
+        late.exception(timeout=60)
+    take_from_dead_workers()
+    assert Job.objects.get(pk=UUID(dead.job)).state == "ready"
+    assert not Reservation.objects.filter(settled_at=None).exists()
 
 
 @pytest.mark.django_db

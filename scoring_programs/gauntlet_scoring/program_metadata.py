@@ -24,6 +24,7 @@ class ScoreKey(BaseModel):
     high: float = 1.0
     sorting: Literal["asc", "desc"] = "desc"  # Codabench's words: `desc` puts the highest first
     overall: bool = False  # of all episodes together, such as a spread: no single one has it
+    optional: bool = False  # an episode may be without it, which is then no result that could not be verified
 
     @model_validator(mode="after")
     def _low_is_below_high(self) -> ScoreKey:

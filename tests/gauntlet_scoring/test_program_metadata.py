@@ -19,7 +19,7 @@ def test_our_programs_declare_their_keys_on_one_scale(name, keys):
     metadata = read_program_metadata(PROGRAMS / name)
     assert (metadata.name, metadata.command) == (name, "python score.py")
     assert metadata.version
-    on_one_scale = {key: scale for key, scale in metadata.scores.items() if scale == ScoreKey()}
+    on_one_scale = {key: scale for key, scale in metadata.scores.items() if scale == ScoreKey(optional=scale.optional)}
     assert len(on_one_scale) == keys
     others = metadata.scores.keys() - on_one_scale.keys() - {"order_violations", "uncertainty"}
     assert all(key.startswith("plan_length") for key in others)

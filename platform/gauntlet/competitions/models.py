@@ -277,6 +277,16 @@ class Sorting(models.TextChoices):
     ASC = "asc", "Lower is better"
 
 
+class Unverified(models.TextChoices):
+    """What a trial counts that ran and that no program could score, such as one with an unreadable verdict.
+
+    The empty value: a trial may be without the score, and then stands in no mean of it.
+    """
+
+    FAIL = "fail", "Counts as failed, with the worst value"
+    EXCLUDE = "exclude", "Left out"
+
+
 class Column(models.Model):
     """A column of a board."""
 
@@ -296,6 +306,11 @@ class Column(models.Model):
     )
     where = models.JSONField(default=dict, help_text="tag to the values that count; empty: all scenarios")
     pass_at = models.FloatField(null=True, help_text="from which value on a trial passes, for pass^k")
+    unverified = models.CharField(max_length=8, blank=True, choices=Unverified.choices, default=Unverified.FAIL)
+    worst = models.FloatField(null=True, help_text="the worse end of the score's scale; null: it has none")
+    min_verified = models.FloatField(
+        default=0.0, help_text="where what is not verified is left out: the share below which there is no value"
+    )
     interval = models.CharField(max_length=16, blank=True, help_text="bootstrap, or nothing")
     low = models.FloatField(null=True, help_text="scale")
     high = models.FloatField(null=True, help_text="scale")

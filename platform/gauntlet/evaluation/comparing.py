@@ -14,7 +14,8 @@ from gauntlet.competitions.models import Column, Leaderboard, Sorting
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.errors import ScoresNotComparable, ScoresNotVisible
 from gauntlet.evaluation.scores import task_scores
-from gauntlet.leaderboards.columns import TrialScore, primary_column, scenario_scores, shown_columns
+from gauntlet.leaderboards.columns import primary_column, scenario_scores, shown_columns
+from gauntlet.leaderboards.scores import TrialScore
 from gauntlet.submissions.access import access_submission_as_reader
 from gauntlet.submissions.models import Submission
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -18,7 +18,7 @@ from gauntlet.evaluation.claims import lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import move_evaluation, move_job
-from gauntlet.leaderboards.columns import TaskScores, TrialScore
+from gauntlet.leaderboards.scores import TaskScores, Trial, TrialScore
 from gauntlet.leaderboards.services import record_result
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
@@ -143,34 +143,52 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
     1), and over all of them ``episodes.total_tokens`` and ``episodes.total_cost``.
     """
     aggregates = dict(evaluation.scores.values_list("key", "value"))
+    task = str(evaluation.task_id)
+    scoring = evaluation.record.get("scoring")
+    programs = None if scoring is None else frozenset(scoring)
     if not evaluation.episodes_total:  # results that were submitted
-        return TaskScores(task=str(evaluation.task_id), aggregates=aggregates)
+        return TaskScores(task=task, programs=programs, aggregates=aggregates)
     scenarios: dict[str, list[TrialScore]] = {}
     for key, score in _trial_scores(evaluation):
         scenarios.setdefault(key, []).append(score)
-    measures, totals, tags = _measures(evaluation)
-    task = str(evaluation.task_id)
-    return TaskScores(task=task, aggregates=aggregates | totals, scenarios=scenarios | measures, tags=tags)
-
-
-def _measures(
-    evaluation: Evaluation,
-) -> tuple[dict[str, list[TrialScore]], dict[str, float], dict[str, dict[str, str]]]:
-    """The platform's own measures of every episode and their totals, by key; the scenarios' tags, by opaque id."""
-    rows = evaluation.episodes.order_by("scenario__key", "trial").values_list(
-        "scenario__opaque_id", "scenario__tags", "trial", "outcome", *_MEASURES
+    measured = _measured(evaluation)
+    return TaskScores(
+        task=task,
+        programs=programs,
+        aggregates=aggregates | measured.totals,
+        scenarios=scenarios | measured.scores,
+        trials=measured.trials,
+        tags=measured.tags,
     )
-    measures: dict[str, list[TrialScore]] = {}
+
+
+class _Measured(NamedTuple):
+    """The platform's own measures of every episode and their totals, by key; which trials ran; scenarios' tags."""
+
+    scores: dict[str, list[TrialScore]]
+    totals: dict[str, float]
+    trials: list[Trial]
+    tags: dict[str, dict[str, str]]
+
+
+def _measured(evaluation: Evaluation) -> _Measured:
+    rows = evaluation.episodes.order_by("scenario__key", "trial").values_list(
+        "scenario__opaque_id", "scenario__tags", "trial", "outcome", "failure_code", *_MEASURES
+    )
+    scores: dict[str, list[TrialScore]] = {}
     totals: dict[str, Any] = {"tokens": 0, "cost": Decimal(0)}
+    trials: list[Trial] = []
     tags: dict[str, dict[str, str]] = {}
-    for scenario, own_tags, trial, outcome, *values in rows:
+    for scenario, own_tags, trial, outcome, failure, *values in rows:
         tags[scenario] = own_tags
+        if not failure or FailureCode(failure).owner is Owner.PARTICIPANT:
+            trials.append(Trial(scenario, trial))
         measured: dict[str, Any] = {"answered": outcome == "answered", **dict(zip(_MEASURES, values, strict=True))}
         for name, value in measured.items():
             if value is not None:
-                measures.setdefault(f"episodes.{name}", []).append(TrialScore(scenario, trial, float(value)))
+                scores.setdefault(f"episodes.{name}", []).append(TrialScore(scenario, trial, float(value)))
         totals = {name: total + measured[name] for name, total in totals.items()}
-    return measures, {f"episodes.total_{name}": float(total) for name, total in totals.items()}, tags
+    return _Measured(scores, {f"episodes.total_{name}": float(total) for name, total in totals.items()}, trials, tags)
 
 
 def _trial_scores(evaluation: Evaluation) -> Iterator[tuple[str, TrialScore]]:

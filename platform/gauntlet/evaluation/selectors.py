@@ -28,6 +28,7 @@ from gauntlet.evaluation.story import (
     SubmissionStory,
 )
 from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_positions
+from gauntlet.leaderboards.scores import unverified_told
 from gauntlet.leaderboards.selectors import compare
 from gauntlet.metering.models import Account
 from gauntlet.submissions.models import Submission
@@ -293,6 +294,8 @@ def _scores(submission: Submission) -> list[ScoreStory]:
             high=one.value.high if one.value else None,
             own_best=one.own_best,
             leader=one.leader,
+            unverified=one.value.unverified if one.value else 0,
+            unverified_rule=unverified_told(one.column) if one.value and one.value.unverified else "",
         )
         for one in compare(submission)
     ]

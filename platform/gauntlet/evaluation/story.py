@@ -42,6 +42,8 @@ class ScoreStory:
     high: float | None
     own_best: float | None
     leader: float | None
+    unverified: int  # trials that count in it and that nobody could verify
+    unverified_rule: str  # what such a trial counts, as a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,7 @@ class EvaluationStory:
     agent_seconds: float
     scorer_seconds: float
     record: dict[str, Any]
-    unverified: int  # episodes that some scoring program could not judge: they are in no mean of it
+    unverified: int  # episodes that some scoring program could not judge; what they count is each column's rule
     judge: JudgeStory | None  # for organizers
     reports: Sequence[str]  # programs whose own page this reader may open
     episodes: Sequence[EpisodeStory]

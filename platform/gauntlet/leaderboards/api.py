@@ -49,6 +49,8 @@ def board_json(found: Board) -> dict[str, Any]:
                 "sorting": column.sorting,
                 "precision": column.precision,
                 "primary": column == found.primary,
+                "unverified": column.unverified,
+                "min_verified": column.min_verified,
             }
             for column in found.columns
         ],
@@ -70,7 +72,10 @@ def _row_json(row: Row) -> dict[str, Any]:
         "rank": row.rank,
         "participant": row.participant,
         "baseline": row.baseline,
-        "scores": {key: {"value": cell.value, "low": cell.low, "high": cell.high} for key, cell in row.cells.items()},
+        "scores": {
+            key: {"value": cell.value, "low": cell.low, "high": cell.high, "unverified": cell.unverified}
+            for key, cell in row.cells.items()
+        },
         "scenarios": row.scenarios,
         "submitted_at": row.submitted_at,
     }

@@ -1,16 +1,16 @@
-"""From scores to a column's value: which scores it takes, and how they are combined."""
+"""From scores to a column's value: how what it takes of them is combined."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from gauntlet.competitions.models import Column, Leaderboard
+from gauntlet.leaderboards.scores import TaskScores, TrialScore, pick, taken, takes_part
 from gauntlet_scoring.statistics import bootstrap_interval, mean, pass_hat_k, standard_deviation
 
-_T = TypeVar("_T")
 _COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "mean": mean,
     "avg": mean,
@@ -20,31 +20,17 @@ _COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
 }
 
 
-class TrialScore(NamedTuple):
-    """A score of one trial of a scenario; a trial without one is unverified."""
-
-    scenario: str  # its opaque id
-    trial: int
-    value: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskScores:
-    """What the evaluation in force of one task gave; ``scenarios`` by score key, ``tags`` by a scenario's opaque id."""
-
-    aggregates: Mapping[str, float]
-    task: str = ""  # its key; by it the same scenario in two tasks is two
-    scenarios: Mapping[str, Sequence[TrialScore]] = field(default_factory=dict)
-    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """A column's value, with its 95 % interval where the column declares one and the scores allow it."""
+    """A column's value, with its 95 % interval where the column declares one and the scores allow it.
 
-    value: float
+    It is None where too much of it could not be verified.
+    """
+
+    value: float | None
     low: float | None = None
     high: float | None = None
+    unverified: int = 0  # trials that count in the column and that nobody could verify
 
 
 def shown_columns(leaderboard: Leaderboard) -> list[Column]:
@@ -78,12 +64,12 @@ def pass_marks(columns: Iterable[Column]) -> list[PassMark]:
 def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dict[str, Value]:
     """Compute every column that the scores allow, by column key; the others are absent.
 
-    A column with ``over`` combines all scenarios and trials of all tasks; one whose scores are aggregates only (a
-    Codabench program's) combines the tasks. A computed column combines other columns by their index. ``std`` is the
-    sample standard deviation of the trials' means, over the scenarios of which all trials were verified. ``pass^k`` is
-    the mean over scenarios of C(c, k) / C(n, k), with c of n verified trials passed; a scenario with fewer than k
-    verified ones is left out, for it tells neither way. A column with ``where`` counts the scenarios that carry its
-    tags, and is absent where there are none.
+    A column with ``over`` combines all scenarios and trials of all tasks that have its program; one whose scores are
+    aggregates only (a Codabench program's) combines the tasks. A computed column combines other columns by their index.
+    ``std`` is the sample standard deviation of the trials' means, over the scenarios of which all trials were verified.
+    ``pass^k`` is the mean over scenarios of C(c, k) / C(n, k), with c of n trials passed; a scenario with fewer than k
+    trials that count is left out, for it tells neither way. A column with ``where`` counts the scenarios that carry its
+    tags, and is absent where there are none. What was not verified counts as the column says (:mod:`.scores`).
     """
     values = {
         column.key: value
@@ -92,12 +78,26 @@ def column_values(columns: Sequence[Column], tasks: Sequence[TaskScores]) -> dic
     }
     by_index = {column.index: column for column in columns}
     for column in columns:
+        if not column.computation:
+            continue
         parts = [values.get(by_index[index].key) for index in column.computation_indexes if index in by_index]
-        known = [part.value for part in parts if part is not None]
-        whole = _combined(column.computation, known) if column.computation and len(known) == len(parts) else None
-        if whole is not None:
+        if (whole := _composite(column.computation, parts)) is not None:
             values[column.key] = whole
     return values
+
+
+def _composite(how: str, parts: Sequence[Value | None]) -> Value | None:
+    """A computed column; without a value where one that it combines has none."""
+    known = [part.value for part in parts if part is not None and part.value is not None]
+    whole = _combined(how, known) if len(known) == len(parts) else None
+    return _told(whole, unverified=max((part.unverified for part in parts if part is not None), default=0))
+
+
+def _told(value: Value | None, *, unverified: int) -> Value | None:
+    """A value with how many trials were not verified; None only where there is nothing to say."""
+    if value is None:
+        return Value(value=None, unverified=unverified) if unverified else None
+    return replace(value, unverified=unverified)
 
 
 def _combined(how: str, numbers: Sequence[float]) -> Value | None:
@@ -112,30 +112,22 @@ def _combined(how: str, numbers: Sequence[float]) -> Value | None:
 
 
 def scenario_scores(column: Column, tasks: Sequence[TaskScores]) -> list[TrialScore]:
-    """The scores by scenario and trial that count in a column; one scenario in two tasks is two."""
-    return [
-        row._replace(scenario=f"{task.task or number}:{row.scenario}")
-        for number, task in enumerate(tasks)
-        for row in _pick(task.scenarios, column.source) or ()
-        if _counts(task.tags.get(row.scenario, {}), column.where)
-    ]
+    """The scores by scenario and trial that count in a column; none where it has no value from such."""
+    return taken(column, tasks).rows or []
 
 
 def _from_scores(column: Column, tasks: Sequence[TaskScores]) -> Value | None:
-    rows = scenario_scores(column, tasks)
-    if rows:
-        return _from_trials(column, rows)
+    found = taken(column, tasks)
+    if found.rows is not None:
+        return _told(_from_trials(column, found.rows) if found.rows else None, unverified=found.unverified)
     if over_trials(column) or column.where:
         return None
-    aggregates = [value for task in tasks if (value := _pick(task.aggregates, column.source)) is not None]
+    asked = [task for task in tasks if takes_part(task, column.source)]
+    aggregates = [value for task in asked if (value := pick(task.aggregates, column.source)) is not None]
     # A task without the score leaves the column empty: a part is not shown as the whole.
-    if not aggregates or len(aggregates) < len(tasks):
+    if not aggregates or len(aggregates) < len(asked):
         return None
     return _combined(column.over, aggregates)
-
-
-def _counts(tags: Mapping[str, str], where: Mapping[str, Sequence[str]]) -> bool:
-    return all(tags.get(tag) in wanted for tag, wanted in where.items())
 
 
 def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
@@ -174,7 +166,7 @@ def _spread(rows: Sequence[TrialScore]) -> Value | None:
 
 
 def _passing(rows: Sequence[TrialScore], *, k: int, pass_at: float) -> list[TrialScore]:
-    """One row a scenario that has k verified trials, its value the chance that k of them pass."""
+    """One row a scenario that has k trials that count, its value the chance that k of them pass."""
     scenarios: dict[str, list[bool]] = {}
     for row in rows:
         scenarios.setdefault(row.scenario, []).append(row.value >= pass_at)
@@ -183,10 +175,3 @@ def _passing(rows: Sequence[TrialScore], *, k: int, pass_at: float) -> list[Tria
         for scenario, passed in scenarios.items()
         if len(passed) >= k
     ]
-
-
-def _pick(scores: Mapping[str, _T], source: str) -> _T | None:
-    """The score named ``program.key``; a bare key, as Codabench's columns have it, fits the first program's."""
-    if source in scores or "." in source:
-        return scores.get(source)
-    return next((value for key, value in scores.items() if key.partition(".")[2] == source), None)

@@ -1,4 +1,4 @@
-"""The whole of a board as CSV: values unrounded, intervals beside them."""
+"""The whole of a board as CSV: values unrounded, intervals and how many trials were not verified beside them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.selectors import ENTRANT, Published, best_first, in_order, published
 
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
-_MISSING: Final = (None, None, None)  # the csv module leaves the cells empty
+_ENDS: Final = ("", "_low", "_high", "_unverified")  # the columns that each one of the board is
+_MISSING: Final = (None, None, None, None)  # the csv module leaves the cells empty
 
-_Cell = tuple[float, float | None, float | None]  # value, low, high
+_Cell = tuple[float | None, float | None, float | None, int | None]  # value, low, high, how many were not verified
 _Cells = Mapping[int, dict[int, _Cell]]  # by the entry's key and the column's
 
 
@@ -67,10 +68,9 @@ def _cells(columns: Sequence[Column], *, leaderboard: Leaderboard, phase: Phase)
         column__in=columns, submission__entries__leaderboard=leaderboard, submission__entries__phase=phase
     )
     cells: dict[int, dict[int, _Cell]] = {}
-    for entry, column, value, low, high in values.values_list(
-        "submission__entries", "column_id", "value", "low", "high"
-    ):
-        cells.setdefault(entry, {})[column] = (value, low, high)
+    fields = ("submission__entries", "column_id", "value", "low", "high", "unverified")
+    for entry, column, *cell in values.values_list(*fields):
+        cells.setdefault(entry, {})[column] = tuple(cell)
     return cells
 
 
@@ -79,7 +79,7 @@ def _pieces(
 ) -> Iterator[str]:
     file = io.StringIO(newline="")
     writer = csv.writer(file)
-    head = [safe_cell(f"{column.key}{end}") for column in columns for end in ("", "_low", "_high")]
+    head = [safe_cell(f"{column.key}{end}") for column in columns for end in _ENDS]
     writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at", "source"])
     keys = [column.pk for column in columns]
     for start in range(0, len(standings) or 1, _ROWS_AT_ONCE):
@@ -96,7 +96,7 @@ def _published_line(one: Published, columns: Sequence[Column]) -> list[object]:
     line: list[object] = ["", safe_cell(one.name), True]
     for column in columns:
         cell = one.cells.get(column.key)
-        line += (cell.value, None, None) if cell else _MISSING
+        line += (cell.value, None, None, None) if cell else _MISSING
     return [*line, "", "", safe_cell(one.source)]
 
 

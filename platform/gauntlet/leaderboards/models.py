@@ -6,23 +6,32 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase
 from gauntlet.submissions.models import Submission
 
 
 class ColumnValue(models.Model):
-    """The value of a column for a submission, from its evaluations in force."""
+    """The value of a column for a submission, from its evaluations in force.
+
+    Without a value it says of how many trials nobody could verify what they are worth: too many for one.
+    """
 
     submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="column_values")
     column = models.ForeignKey(Column, on_delete=models.CASCADE, related_name="values")
-    value = models.FloatField()
+    value = models.FloatField(null=True)
     low = models.FloatField(null=True, help_text="95 % interval")
     high = models.FloatField(null=True)
+    unverified = models.PositiveIntegerField(default=0, help_text="trials that count in it and were not verified")
 
     class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(fields=["submission", "column"], name="column_value_once")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["submission", "column"], name="column_value_once"),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False) | Q(unverified__gt=0), name="column_value_or_why_not"
+            ),
+        ]
 
 
 class Entry(models.Model):

@@ -22,20 +22,21 @@ ENTRANT: Final = Coalesce("submission__team__name", "participant__username", out
 
 
 class Cell(NamedTuple):
-    """A value with its 95 % interval, unrounded; ``text`` is what is shown.
+    """A value with its 95 % interval, unrounded; ``text`` is what is shown. None: too little of it was verified.
 
     A tuple: a page makes hundreds, and a frozen dataclass takes several times as long to make.
     """
 
-    value: float
+    value: float | None
     low: float | None
     high: float | None
     precision: int
+    unverified: int = 0  # trials that count in it and that nobody could verify
 
     @property
     def text(self) -> str:
         """The value with the column's digits."""
-        return f"{self.value:.{self.precision}f}"
+        return "–" if self.value is None else f"{self.value:.{self.precision}f}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +163,7 @@ def published(leaderboard: Leaderboard, *, sorted_by: Column, ascending: bool) -
 
     def place(one: Published) -> tuple[bool, float]:
         cell = one.cells.get(sorted_by.key)
-        return (True, 0.0) if cell is None else (False, sign * cell.value)
+        return (True, 0.0) if cell is None or cell.value is None else (False, sign * cell.value)
 
     return sorted(found, key=place)
 
@@ -240,11 +241,11 @@ def _cells(columns: Sequence[Column], submissions: Sequence[UUID]) -> dict[UUID,
     shown = {column.pk: (column.key, column.precision) for column in columns}
     values = ColumnValue.objects.filter(column__in=list(shown), submission__in=submissions)
     cells: dict[UUID, dict[str, Cell]] = {}
-    for submission, column, value, low, high in values.values_list(
-        "submission_id", "column_id", "value", "low", "high"
+    for submission, column, value, low, high, unverified in values.values_list(
+        "submission_id", "column_id", "value", "low", "high", "unverified"
     ):
         key, precision = shown[column]
-        cells.setdefault(submission, {})[key] = Cell(value, low, high, precision)
+        cells.setdefault(submission, {})[key] = Cell(value, low, high, precision, unverified)
     return cells
 
 
@@ -305,7 +306,8 @@ def _own_best(submission: Submission, columns: Sequence[Column]) -> dict[int, fl
         .annotate(least=Min("value"), most=Max("value"))
     )
     ascending = {column.pk for column in columns if column.sorting == Sorting.ASC}
-    return {row["column"]: row["least"] if row["column"] in ascending else row["most"] for row in others}
+    best = {row["column"]: row["least"] if row["column"] in ascending else row["most"] for row in others}
+    return {column: value for column, value in best.items() if value is not None}
 
 
 def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -> dict[int, float]:
@@ -316,5 +318,5 @@ def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -
     )
     if first is None:
         return {}
-    values = ColumnValue.objects.filter(submission=first.submission_id, column__in=columns)
+    values = ColumnValue.objects.filter(submission=first.submission_id, column__in=columns, value__isnull=False)
     return dict(values.values_list("column", "value"))

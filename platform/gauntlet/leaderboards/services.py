@@ -8,8 +8,9 @@ from django.db import transaction
 from django.db.models import F
 
 from gauntlet.competitions.models import Leaderboard, Sorting, SubmissionRule
-from gauntlet.leaderboards.columns import TaskScores, column_values, primary_column
+from gauntlet.leaderboards.columns import column_values, primary_column
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.submissions.models import Submission
 
 
@@ -31,6 +32,7 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
                 value=values[column.key].value,
                 low=values[column.key].low,
                 high=values[column.key].high,
+                unverified=values[column.key].unverified,
             )
             for column in columns
             if column.key in values
@@ -68,6 +70,7 @@ def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> 
     best = (
         ColumnValue.objects.filter(
             column=primary,
+            value__isnull=False,
             submission__phase=new.phase_id,
             submission__participant=new.participant_id,
             submission__baseline=new.baseline,

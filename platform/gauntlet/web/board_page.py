@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from gauntlet.competitions.models import Column
+from gauntlet.leaderboards.scores import unverified_told
 from gauntlet.leaderboards.selectors import Board, Cell, Published, Row
 from gauntlet.web.templatetags.gauntlet_ui import bar
 
@@ -97,13 +98,28 @@ def _cells(cells: Mapping[str, Cell], board: Board, columns: list[Column]) -> Sa
         "",
         "<td>{}{}",
         (
-            (
-                cell.text if (cell := cells.get(column.key)) else mark_safe('–<span class="sr"> no score</span>'),
-                bar(cell, board.low, board.high) if column == board.primary else "",
-            )
+            (_shown(cell := cells.get(column.key)), bar(cell, board.low, board.high) if column == board.primary else "")
             for column in columns
         ),
     )
+
+
+def _shown(cell: Cell | None) -> SafeString | str:
+    """A value, and beside it of how many trials nobody could say what they are worth."""
+    text = mark_safe('–<span class="sr"> no score</span>') if cell is None or cell.value is None else cell.text
+    if cell is None or not cell.unverified:
+        return text
+    return format_html('{} <small class="muted">({} not verified)</small>', text, cell.unverified)
+
+
+def unverified_rules(board: Board) -> list[str]:
+    """What the trials count that nobody could verify, by column, where this page shows a row with such."""
+    columns = [
+        column
+        for column in in_order(board)
+        if any((cell := row.cells.get(column.key)) and cell.unverified for row in board.rows)
+    ]
+    return [f"{column.title}: {unverified_told(column)}" for column in columns]
 
 
 def published_rows(board: Board) -> SafeString:

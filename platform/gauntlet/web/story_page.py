@@ -64,6 +64,7 @@ class ScoreLine:
     leader: str
     against_own: str
     against_leader: str
+    unverified: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +199,7 @@ def _score(score: ScoreStory) -> ScoreLine:
         leader=text(score.leader),
         against_own=_difference(score, score.own_best),
         against_leader=_difference(score, score.leader),
+        unverified=f"{score.unverified} not verified: {score.unverified_rule}" if score.unverified else "",
     )
 
 
@@ -250,12 +252,12 @@ def _table(evaluation: EvaluationStory, titles: Mapping[str, str], marks: Sequen
 
 
 def _unverified(evaluation: EvaluationStory) -> str:
-    """That the judge could not speak of some episodes, which is neither a zero nor a pass."""
+    """That the judge could not speak of some episodes; what they count is said beside each score."""
     if not evaluation.unverified:
         return ""
     if evaluation.unverified == 1:
-        return " One could not be verified: its judge gave no verdict, so it is in no mean."
-    return f" {evaluation.unverified} could not be verified: their judge gave no verdict, so they are in no mean."
+        return " One could not be verified: its judge gave no verdict."
+    return f" {evaluation.unverified} could not be verified: their judge gave no verdict."
 
 
 def _judged(evaluation: EvaluationStory) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from gauntlet.competitions.models import Column, Phase
 from gauntlet.evaluation.models import Evaluation
@@ -23,6 +24,10 @@ def phase(make_phase: Callable[..., Phase]) -> Phase:
     source = {"leaderboard": board, "source": "rubric.score"}
     Column.objects.create(index=2, key="both", title="Both", over="pass^2", pass_at=1.0, **source)
     Column.objects.create(index=3, key="spread", title="Spread", over="std", **source)
+    Column.objects.create(
+        index=4, key="sure", title="Sure", over="pass^2", pass_at=1.0, unverified="exclude", min_verified=0.5, **source
+    )
+    board.columns.filter(key="score").update(worst=0.0)
     return phase
 
 
@@ -61,13 +66,29 @@ def test_trials_reach_the_board_and_the_page_with_their_verdicts(
     evaluation.refresh_from_db()
     assert evaluation.state == "finished"
     board = dict(ColumnValue.objects.filter(submission=evaluation.submission).values_list("column__key", "value"))
-    assert board["both"] == 0.5  # of the two scenarios of which both trials were verified, one passed twice
+    assert board["score"] == 4.5 / 6  # what nobody could verify counts as failed
+    assert board["both"] == 1 / 3
+    assert board["sure"] == 0.5  # of the two scenarios of which both trials were verified, one passed twice
     assert board["spread"] == pytest.approx((1.0 - 0.75) / 2**0.5)  # of the same two
 
     client = Client()
     client.force_login(evaluation.submission.participant)
     html = client.get(f"/submissions/{evaluation.submission_id}/").content.decode()
     assert verdicts(html) == ["Passed", "Passed", "Passed", "Failed", "Not verified", "Passed"]
+    assert "1 not verified: it counts as failed, with the worst value." in html
+    assert "1 not verified: it is left out; below 50% verified there is no value." in html
+    rows = client.get(f"/competitions/{phase.competition.slug}/leaderboard/").content.decode()
+    assert '0.750 <small class="muted">(1 not verified)</small>' in rows
+    assert "Score: it counts as failed, with the worst value." in rows
+    assert "Sure: it is left out; below 50% verified there is no value." in rows
+    found = client.get(reverse("api-leaderboard", args=[phase.competition.slug, phase.index])).json()
+    assert found["rows"][0]["scores"]["score"] | {"low": None, "high": None} == {
+        "value": 0.75,
+        "low": None,
+        "high": None,
+        "unverified": 1,
+    }
+    assert [column["unverified"] for column in found["columns"]] == ["fail", "fail", "fail", "fail", "exclude"]
 
 
 @pytest.mark.parametrize(("alone", "expected"), [(False, ["Passed"] * 6), (True, [])])

@@ -9,7 +9,7 @@ import pytest
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
-from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.selectors import Board, board, compare
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission

@@ -3,12 +3,14 @@
 import pytest
 
 from gauntlet.competitions.models import Column
-from gauntlet.leaderboards.columns import TaskScores, TrialScore, Value, column_values
+from gauntlet.leaderboards.columns import Value, column_values
+from gauntlet.leaderboards.scores import TaskScores, Trial, TrialScore
 from gauntlet_scoring.statistics import bootstrap_interval
 
 
 def column(**fields: object) -> Column:
-    return Column(**{"index": 0, "key": "c", "title": "C", "source": "rubric.score", "over": "mean", **fields})
+    given = {"index": 0, "key": "c", "title": "C", "source": "rubric.score", "over": "mean", "worst": 0.0}
+    return Column(**{**given, **fields})
 
 
 def scenarios(*values: float) -> TaskScores:
@@ -17,13 +19,13 @@ def scenarios(*values: float) -> TaskScores:
 
 def trials(*scenarios: tuple[float | None, ...]) -> TaskScores:
     """The values of each scenario's trials; None: that trial was not verified."""
-    rows = [
-        TrialScore(f"s{number}", trial, value)
+    ran = {
+        Trial(f"s{number}", trial): value
         for number, values in enumerate(scenarios)
         for trial, value in enumerate(values, start=1)
-        if value is not None
-    ]
-    return TaskScores(aggregates={}, scenarios={"rubric.score": rows})
+    }
+    rows = [TrialScore(*trial, value) for trial, value in ran.items() if value is not None]
+    return TaskScores(aggregates={}, scenarios={"rubric.score": rows}, trials=list(ran))
 
 
 @pytest.mark.parametrize(
@@ -114,11 +116,12 @@ def test_pass_hat_k_is_the_chance_that_k_trials_of_a_scenario_all_pass(k: int, e
     assert values["c"].value == pytest.approx(expected)
 
 
-def test_a_trial_that_was_not_verified_is_no_failure() -> None:
+def test_where_it_is_left_out_a_trial_that_was_not_verified_is_no_failure() -> None:
     scores = trials((1.0, None, 1.0), (0.0, 0.0, None))
-    assert column_values([column(over="pass^2", pass_at=1.0)], [scores])["c"].value == 0.5
+    told = {"unverified": "exclude", "pass_at": 1.0}
+    assert column_values([column(over="pass^2", **told)], [scores])["c"] == Value(value=0.5, unverified=2)
     # Of neither scenario three trials were verified: nothing can be said about three.
-    assert column_values([column(over="pass^3", pass_at=1.0)], [scores]) == {}
+    assert column_values([column(over="pass^3", **told)], [scores])["c"] == Value(value=None, unverified=2)
 
 
 def test_the_interval_of_pass_hat_k_is_drawn_over_scenarios() -> None:
@@ -137,8 +140,9 @@ def test_the_spread_is_that_of_the_trials_means() -> None:
 def test_the_spread_compares_trials_on_the_same_scenarios() -> None:
     """Each scenario came out the same in every trial that was verified: then the trials do not differ."""
     scores = trials((1.0, 1.0, 1.0), (0.0, None, 0.0), (0.5, 0.5, 0.5))
-    assert column_values([column(over="std")], [scores]) == {"c": Value(value=0.0)}
-    assert column_values([column(over="std")], [trials((1.0, None), (None, 0.0))]) == {}
+    assert column_values([column(over="std")], [scores]) == {"c": Value(value=0.0, unverified=1)}
+    apart = column_values([column(over="std")], [trials((1.0, None), (None, 0.0))])
+    assert apart == {"c": Value(value=None, unverified=2)}
 
 
 @pytest.mark.parametrize("over", ["std", "pass^1"])

@@ -14,13 +14,16 @@ from django.test.utils import CaptureQueriesContext
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
-from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission
 
-HEAD = "rank,participant,baseline,score,score_low,score_high,steps,steps_low,steps_high,scenarios,submitted_at,source"
+HEAD = (
+    "rank,participant,baseline,score,score_low,score_high,score_unverified,steps,steps_low,steps_high,steps_unverified,"
+    "scenarios,submitted_at,source"
+)
 EXACT = 0.1 + 0.2  # shows all its digits when it is written unrounded
 
 
@@ -70,14 +73,15 @@ def test_values_are_unrounded_intervals_beside_them_and_what_is_missing_is_empty
 ) -> None:
     scored = make_submission(phase, make_user("ada"))
     record_result(scored, tasks=[TaskScores(aggregates={"rubric.score": 0.5, "episodes.steps": EXACT})], scenarios=3)
-    ColumnValue.objects.filter(submission=scored, column__key="score").update(low=1 / 3, high=2 / 3)
+    ColumnValue.objects.filter(submission=scored, column__key="score").update(low=1 / 3, high=2 / 3, unverified=4)
     unscored = make_submission(phase, make_user("bob"))
     record_result(unscored, tasks=[TaskScores(aggregates={})], scenarios=2)
     ada, bob = lines(phase)
     assert [ada[key] for key in ("score", "score_low", "score_high")] == ["0.5", repr(1 / 3), repr(2 / 3)]
     assert (ada["steps"], ada["steps_low"], ada["steps_high"]) == ("0.30000000000000004", "", "")
+    assert (ada["score_unverified"], ada["steps_unverified"]) == ("4", "0")
     assert (ada["rank"], ada["scenarios"], ada["submitted_at"]) == ("1", "3", scored.created_at.isoformat())
-    assert list(bob.values()) == ["2", "bob", "False", *[""] * 6, "2", unscored.created_at.isoformat(), ""]
+    assert list(bob.values()) == ["2", "bob", "False", *[""] * 8, "2", unscored.created_at.isoformat(), ""]
 
 
 def test_ties_share_a_rank_and_a_baseline_has_none(

@@ -13,7 +13,7 @@ from django.test import Client
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotParticipating
 from gauntlet.competitions.models import Competition, Leaderboard, Participation, Phase, Team
-from gauntlet.leaderboards.columns import TaskScores
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.selectors import board
 from gauntlet.leaderboards.services import record_result

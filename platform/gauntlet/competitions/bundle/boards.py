@@ -11,6 +11,7 @@ from gauntlet.competitions.bundle.document import Section, Value
 from gauntlet.competitions.bundle.findings import suggestion
 from gauntlet.competitions.bundle.plan import BoardPlan, ColumnPlan, TaskPlan
 from gauntlet.competitions.bundle.tags import read_where, tags_of
+from gauntlet.competitions.bundle.unverified import UnverifiedRule, read_unverified, worst_of
 from gauntlet.competitions.models import Sorting, SubmissionRule, Takes
 
 # What the platform measures of every episode; as <program key>.<score>.
@@ -106,6 +107,7 @@ class _Columns:
         }
         self._tags = tags_of(tasks)
         self._overall = {f"{p.key}.{name}" for task in tasks for p in task.programs for name in p.overall}
+        self._optional = {f"{p.key}.{name}" for task in tasks for p in task.programs for name in p.optional}
         runs_agents = any(task.takes is Takes.AGENTS for task in tasks)
         self._measured = EPISODE_SCORES if runs_agents else ()
         self._sections: dict[int, Section] = {}
@@ -141,17 +143,22 @@ class _Columns:
         if over.startswith("pass^"):
             low, high = 0.0, 1.0
         sorting = self._declared[source][2] if source in self._declared else Sorting.DESC
+        sorting = Sorting(section.choice("sorting", Sorting.values, default=sorting))
+        unverified = self._unverified(section, source, over=over, scale=(low, high), sorting=sorting)
         column = ColumnPlan(
             index=index or 0,
             key=key,
             title=section.text("title", required=True, longest=36),
-            sorting=Sorting(section.choice("sorting", Sorting.values, default=sorting)),
+            sorting=sorting,
             precision=section.integer("precision", default=2, most=10),
             hidden=section.flag("hidden", default=False),
             source=source,
             over=over,
             where=self._where(section, source),
             pass_at=pass_at,
+            unverified=unverified.rule,
+            worst=unverified.worst,
+            min_verified=unverified.min_verified,
             interval=section.choice("interval", ("bootstrap",), default=""),
             low=low,
             high=high,
@@ -194,6 +201,19 @@ class _Columns:
             message = "needs `pass_at` (from which value on a trial passes), or a `scale` whose upper end it then is."
             self._findings.error(section.where("over"), message)
         return high
+
+    def _unverified(
+        self, section: Section, source: str, *, over: str, scale: tuple[float | None, float | None], sorting: Sorting
+    ) -> UnverifiedRule:
+        """What a trial without the score counts: the end of the score's scale that is worse on the board."""
+        declared = self._declared.get(source)
+        return read_unverified(
+            section,
+            over=over,
+            worst=worst_of(declared[:2] if declared else scale, sorting),
+            of_trials=bool(source) and source not in EPISODE_SCORES and source not in self._overall,
+            may_lack=source in self._optional,
+        )
 
     def _where(self, section: Section, source: str) -> dict[str, list[str]]:
         """Which scenarios count in the column, by their tags."""

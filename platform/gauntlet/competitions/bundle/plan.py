@@ -41,6 +41,7 @@ class ProgramPlan:
     folder: Path
     scores: dict[str, tuple[float, float, Sorting]]
     overall: frozenset[str] = frozenset()  # scores of all episodes together, which no single one has
+    optional: frozenset[str] = frozenset()  # scores that an episode may be without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +116,9 @@ class ColumnPlan:
     over: str
     where: dict[str, list[str]]
     pass_at: float | None
+    unverified: str  # what a trial counts that nobody could verify; empty: it may be without the score
+    worst: float | None
+    min_verified: float
     interval: str
     low: float | None
     high: float | None

@@ -259,6 +259,7 @@ def _described(value: Value, folder: Path, *, key: str, place: Place) -> Program
         folder=folder,
         scores=scores,
         overall=frozenset(name for name, score in metadata.scores.items() if score.overall),
+        optional=frozenset(name for name, score in metadata.scores.items() if score.optional),
     )
 
 

@@ -258,7 +258,7 @@ def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
 @register.simple_tag
 def bar(cell: Any, low: float, high: float) -> SafeString:
     """A value and its interval on the scale of the whole board, as one short path in pixels."""
-    if cell is None or high <= low:
+    if cell is None or cell.value is None or high <= low:
         return mark_safe("<svg></svg>")
 
     def place(value: float) -> int:

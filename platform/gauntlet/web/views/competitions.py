@@ -107,6 +107,7 @@ def _board(request: HttpRequest, page: CompetitionPage, phase: Phase, leaderboar
         "published": board_page.published_rows(board),
         "labels": board_page.phone_labels(board),
         "own": board_page.own_row(board),
+        "unverified": board_page.unverified_rules(board),
         "public_scenarios": board.scenarios - board.hidden_scenarios,
         "has_interval": bool(board.primary.interval),
         "page_query": f"{query}&" if query else "",

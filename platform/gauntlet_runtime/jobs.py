@@ -297,6 +297,9 @@ class JobSource(ABC):
             LeaseLost
         """
 
+    def let_go(self) -> None:  # noqa: B027 - not every source has something to let go of
+        """Nothing more will be asked from the thread that calls this."""
+
     def models(self, claim: Claim) -> ModelSupply:
         """Where a claimed job's models, or its judge, come from; every word of it is fenced by the claim's token."""
         return NoModels()

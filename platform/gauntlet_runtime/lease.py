@@ -75,7 +75,7 @@ class Lease:
         self._hung = hung
         self._overdue_at = time.monotonic() + (longest_seconds(claim) if longest is None else longest)
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._hold, name=f"lease-{claim.job}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"lease-{claim.job}", daemon=True)
         self.over = threading.Event()
         self.ending: Ending | None = None
 
@@ -86,6 +86,12 @@ class Lease:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._hold()
+        finally:
+            self._source.let_go()
 
     def _hold(self) -> None:
         held_until = time.monotonic() + self._claim.lease_seconds

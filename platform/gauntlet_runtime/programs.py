@@ -123,8 +123,9 @@ class _Scoring:
     def run(self) -> ScoreResult:
         self._image_digest = self._sandbox.image_digest(self._spec.image)
         self._inputs = self._input_mounts()
+        sources = [self._files.folder(program.program) for program in self._spec.programs]  # fetched by this thread
         with ThreadPoolExecutor(max_workers=PROGRAMS_AT_ONCE) as pool:
-            outcomes = list(pool.map(self._score, self._spec.programs))
+            outcomes = list(pool.map(self._score, self._spec.programs, sources))
         return ScoreResult(
             programs=[outcome.scores for outcome in outcomes if outcome.scores is not None],
             failure=next((outcome.failure for outcome in outcomes if outcome.failure is not None), None),
@@ -143,8 +144,7 @@ class _Scoring:
         lay_out_episodes(self._spec.episodes, into=results, files=self._files)
         return [*mounts, Mount(target=RESULTS_FOLDER, source=results)]
 
-    def _score(self, program: ScoringProgramSpec) -> Scored:
-        source = self._files.folder(program.program)
+    def _score(self, program: ScoringProgramSpec, source: Path) -> Scored:
         try:
             arguments = arguments_of(program.command or command_of(source))
         except ProgramFault as fault:

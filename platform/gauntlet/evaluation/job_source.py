@@ -161,6 +161,10 @@ class DatabaseJobSource(JobSource):
         """The worker is to end; nothing failed."""
         claims.hand_back(job=UUID(claim.job), token=UUID(claim.token))
 
+    def let_go(self) -> None:
+        """Close this thread's connection: left to the garbage collector, past jobs would hold all there are."""
+        connection.close()
+
     def models(self, claim: Claim) -> ModelSupply:
         """Where the language models of a claimed run job come from."""
         return models_of(claim) or NoModels()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.jobs import LeaseLost, SandboxLimits, ScoredEpisode, ScoreSpec, ScoringProgramSpec
 from gauntlet_runtime.programs import run_score
 from gauntlet_runtime.sandbox import this_process
@@ -108,6 +109,20 @@ def test_programs_read_the_recorded_episodes_and_give_scores(room, scorer):
     ]
     assert len(blobs) == 1
     assert result.scorer_seconds > 0
+
+
+def test_everything_is_fetched_by_the_jobs_own_thread_which_lets_go_of_its_connections(room, scorer, tmp_path):
+    fetching = set()
+
+    def fetch(artifact, into):
+        fetching.add(threading.current_thread())
+        room.artifacts.fetch(artifact, into)
+
+    room.files = ArtifactFolders(tmp_path / "anew", fetch=fetch)
+    programs = [scorer.program("first", LISTS), scorer.program("second", LISTS, name="metadata")]
+    episode = ScoredEpisode(episode="e", key="KEY", trial=1, outcome=Outcome.FAILED, failure=FailureCode.AGENT_ERROR)
+    assert scorer.run(*programs, episodes=[episode]).failure is None
+    assert fetching == {threading.current_thread()}
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,10 @@ def _models(name: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
 
 
 VAR = Path(env.str("GAUNTLET_VAR", default=str(BASE_DIR / "var"))).resolve()
-VAR.mkdir(parents=True, exist_ok=True)
+try:
+    VAR.mkdir(parents=True, exist_ok=True)
+except PermissionError:
+    raise ImproperlyConfigured(f"GAUNTLET_VAR is {VAR}, which this user may not make") from None
 
 
 def _kept_secret(name: str) -> str:
@@ -119,11 +122,18 @@ def _kept_secret(name: str) -> str:
         if len(given) < 32:
             raise ImproperlyConfigured(f"{name} must have at least 32 characters")
         return given
-    path = VAR / f"{name.lower()}.txt"
+    try:
+        return _made_once(VAR / f"{name.lower()}.txt")
+    except PermissionError as error:
+        message = f"GAUNTLET_VAR is {VAR}, which is another user's ({error}): start this as that user, or name"
+        raise ImproperlyConfigured(f"{message} a folder of this user's own") from None
+
+
+def _made_once(path: Path) -> str:
     if path.exists():
         return path.read_text()
     # Made under another name and linked: of two processes that start at once, one wins and both read its secret.
-    draft = VAR / f".{name.lower()}.{secrets.token_hex(8)}"
+    draft = path.with_name(f".{path.stem}.{secrets.token_hex(8)}")
     draft.touch(mode=0o600)
     try:
         draft.write_text(secrets.token_urlsafe(48))

@@ -200,3 +200,23 @@ def make_submission(make_user: Callable[..., User], make_artifact: Callable[...,
         )
 
     return make
+
+
+@pytest.fixture
+def at_once() -> Callable[[int, Callable[[], Any]], list[Any]]:
+    """Do something in several threads at once, each with a database connection of its own; what each gave."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from django.db import connection
+
+    def do(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        finally:
+            connection.close()
+
+    def at_once(count: int, work: Callable[[], Any]) -> list[Any]:
+        with ThreadPoolExecutor(count) as pool:
+            return list(pool.map(do, [work] * count))
+
+    return at_once

@@ -106,6 +106,11 @@ def copy_to(artifact: Artifact, target: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
+def is_file_system() -> bool:
+    """Whether artifacts are files of this machine's, or of a folder that machines share."""
+    return _local_folder() is not None
+
+
 def _local_folder() -> Path | None:
     """The storage's folder, where the storage is a file system."""
     return Path(default_storage.location) if isinstance(default_storage, FileSystemStorage) else None

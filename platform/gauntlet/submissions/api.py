@@ -18,6 +18,7 @@ from rest_framework.views import APIView
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.permissions import signed_in
+from gauntlet.body_limit import FORM_BYTES
 from gauntlet.competitions.access import (
     access_competition_as_participant,
     access_competition_as_visitor,
@@ -126,19 +127,25 @@ class SubmissionsOfPhaseView(APIView):
 
     parser_classes = (MultiPartParser,)
 
-    @extend_schema(request={"multipart/form-data": SubmissionRequest}, responses={201: SubmissionAnswer})
+    @extend_schema(
+        request={"multipart/form-data": SubmissionRequest}, responses={200: SubmissionAnswer, 201: SubmissionAnswer}
+    )
     def post(self, request: Request, slug: str, index: int) -> Response:
         """Submit an agent (a zip, or a container image's archive), or results (a zip) where the phase takes them.
 
         In the part `bundle`, or sent before in parts (`/api/v1/uploads`) and named by `upload`; maybe with a `name`.
-        What can be refused without the file is refused before it is read.
+        What can be refused without the file is refused before it is read. Asked again for the same `upload`, it answers
+        200 and the submission that was made of it.
         """
         user = signed_in(request)
         competition, _ = access_competition_as_participant(user, slug)
         phase = access_phase(competition, index)
-        check_declared_length(request.META.get("CONTENT_LENGTH"))
-        services.check_allowance(phase, user)
-        submission = self._received(request, phase, user)
+        length = check_declared_length(request.META.get("CONTENT_LENGTH"))
+        sent = _sent(request) if length <= FORM_BYTES else None
+        earlier = services.submission_of(sent, phase=phase, participant=user) if sent else None
+        if earlier is None:
+            services.check_allowance(phase, user)
+        submission = earlier or self._received(request, phase, user, sent)
         body = {
             "id": submission.pk,
             "name": submission.name,
@@ -146,14 +153,14 @@ class SubmissionsOfPhaseView(APIView):
             "created_at": submission.created_at,
             "url": f"{settings.SITE_URL}/submissions/{submission.pk}/",
         }
-        return Response(SubmissionAnswer(body).data, status=201)
+        return Response(SubmissionAnswer(body).data, status=201 if earlier is None else 200)
 
-    def _received(self, request: Request, phase: Phase, user: User) -> Submission:
+    def _received(self, request: Request, phase: Phase, user: User, sent: UUID | None) -> Submission:
         """Take the file of the request, or the one that was sent before."""
         name = request.POST.get("name", "")
         source = Source.COMMAND if "gauntlet-agent" in request.headers.get("User-Agent", "") else Source.API
-        if identity := request.POST.get("upload"):
-            return services.receive_sent(_uuid(identity), phase=phase, participant=user, name=name, source=source)
+        if sent := sent or _sent(request):
+            return services.receive_sent(sent, phase=phase, participant=user, name=name, source=source)
         upload = request.FILES.get("bundle")
         if not isinstance(upload, UploadedFile):
             raise UploadUnusable("The request has no file in the part 'bundle' (multipart/form-data).")
@@ -162,9 +169,11 @@ class SubmissionsOfPhaseView(APIView):
         )
 
 
-def _uuid(text: str) -> UUID:
+def _sent(request: Request) -> UUID | None:
+    """The upload that a request names."""
+    text = request.POST.get("upload", "")
     try:
-        return UUID(text)
+        return UUID(text) if text else None
     except ValueError as error:
         raise UploadNotFound("'upload' is not the id of an upload.") from error
 

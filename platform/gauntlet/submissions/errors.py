@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from gauntlet.api_errors import DomainError
 
@@ -41,12 +41,22 @@ class UploadNotFound(DomainError):
     code: ClassVar = "not_found"
     status: ClassVar = 404
 
+    @classmethod
+    def any_more(cls) -> Self:
+        """One answer for "never was", "is over" and "not yours"."""
+        return cls("There is no such upload (any more). Begin a new one.")
+
 
 class UploadOffsetWrong(DomainError):
     """A part does not begin where the upload ends."""
 
     code: ClassVar = "wrong_offset"
     status: ClassVar = 409
+
+    @classmethod
+    def of(cls, there: int, offset: int) -> Self:
+        """Say where it ends."""
+        return cls(f"The upload has {there:,} bytes; the part begins at {offset:,}. Send on from there.")
 
 
 class UploadBusy(DomainError):
@@ -55,12 +65,24 @@ class UploadBusy(DomainError):
     code: ClassVar = "busy"
     status: ClassVar = 423
 
+    @classmethod
+    def now(cls) -> Self:
+        """Say what to do."""
+        return cls("Another part of this upload is just being written. Ask again how much has come.")
+
 
 class UploadPartDamaged(DomainError):
     """A part is not what its checksum says."""
 
     code: ClassVar = "checksum_mismatch"
     status: ClassVar = 460  # as the checksum extension of tus names it
+
+
+class TooManyParts(DomainError):
+    """An upload came in more parts than are kept."""
+
+    code: ClassVar = "too_many_parts"
+    status: ClassVar = 413
 
 
 class TooManyUploads(DomainError):

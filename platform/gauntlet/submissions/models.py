@@ -40,7 +40,7 @@ class ContainerImage(models.Model):
 
 
 class Upload(models.Model):
-    """A file that is sent in parts. How much of it is there, the file itself says."""
+    """A file that is sent in parts. How much of it is there, the parts themselves say."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="uploads")
@@ -48,9 +48,33 @@ class Upload(models.Model):
     file_name = models.CharField(max_length=255, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(db_index=True)
+    submission = models.ForeignKey(
+        "Submission",
+        null=True,
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text="what it became; then its parts are gone, and the row stays for who asks again",
+    )
 
     def __str__(self) -> str:
         return self.file_name or str(self.id)
+
+
+class UploadPart(models.Model):
+    """A part of an upload, as an object of a storage that is no file system."""
+
+    upload = models.ForeignKey(Upload, on_delete=models.CASCADE, related_name="parts")
+    offset = models.PositiveBigIntegerField(help_text="where in the upload it begins")
+    size = models.PositiveBigIntegerField(help_text="bytes")
+    name = models.CharField(max_length=255, help_text="of its object")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["upload", "offset"], name="upload_part_place"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Submission(models.Model):

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
+from gauntlet.api_errors import DomainError
 from gauntlet.celery import ring
 from gauntlet.competitions.access import approved_participation
 from gauntlet.competitions.models import Phase
@@ -20,10 +21,11 @@ from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet.submissions import resumable
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
-from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
+from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadNotFound, UploadTooLarge, UploadUnusable
 from gauntlet.submissions.image_check import HEAD_BYTES, is_image
 from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Source, Submission
+from gauntlet.submissions.models import Upload as UploadInParts
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
 from gauntlet.submissions.states import SubmissionState
@@ -37,6 +39,7 @@ __all__ = [
     "receive_sent",
     "reclaim_stuck_checks",
     "refund",
+    "submission_of",
     "sweep_uploads",
 ]
 
@@ -64,8 +67,11 @@ def receive(
     name: str = "",
     source: Source = Source.WEB,
     now: datetime | None = None,
+    sent: UploadInParts | None = None,
 ) -> Submission:
     """Take an upload as a submission, or refuse it and keep nothing of it.
+
+    Of an upload that was ``sent`` in parts at most one submission is made, however often and at once it is asked for.
 
     Holds the rows of the participant and of their team's captain in the competition while it counts: of two uploads for
     one last attempt, one is taken. What is sent for a team is its captain's.
@@ -81,6 +87,8 @@ def receive(
     bundle = store(cast(BinaryIO, upload), form=Form.FILE)
     with transaction.atomic():
         owner, team = held_entrant(participation)
+        if sent is not None and (earlier := _held_submission(sent)) is not None:
+            return earlier
         approved_participation(participant, phase.competition)
         check_allowance(phase, participant, now=now)
         submission = Submission.objects.create(
@@ -100,6 +108,8 @@ def receive(
             after=SubmissionState.RECEIVED,
             data={"bundle": bundle.digest, "size": bundle.size, "source": source},
         )
+        if sent is not None:
+            resumable.become(sent, submission)
         ring(phase.queue)
     return submission
 
@@ -109,16 +119,53 @@ def receive_sent(
 ) -> Submission:
     """Take a file that was sent in parts as a submission; the upload is over then, unless it is refused.
 
+    Whoever asks again, since they did not hear the answer, or in two tabs at once, gets the one submission.
+
     Raises:
         UploadNotFound, and what `receive` raises
     """
+    if (earlier := submission_of(upload_id, phase=phase, participant=participant)) is not None:
+        return earlier
     upload = resumable.find(owner=participant, upload_id=upload_id)
-    with resumable.CompleteUpload(upload) as whole:
-        submission = receive(
-            phase=phase, participant=participant, upload=whole, file_name=whole.name, name=name, source=source
-        )
-    resumable.end(upload)
+    try:
+        with resumable.CompleteUpload(upload) as whole:
+            file_name = whole.name
+            submission = receive(
+                phase=phase,
+                participant=participant,
+                upload=whole,
+                file_name=file_name,
+                name=name,
+                source=source,
+                sent=upload,
+            )
+    except (DomainError, OSError):
+        # Another request for this upload may have been quicker: the last attempt is used, and the parts are gone.
+        if (earlier := submission_of(upload_id, phase=phase, participant=participant)) is not None:
+            return earlier
+        raise
+    resumable.remove_parts(upload)
     return submission
+
+
+def submission_of(upload_id: UUID, *, phase: Phase, participant: User) -> Submission | None:
+    """What an upload that was sent in parts became; None where it was not submitted yet.
+
+    Raises:
+        UploadNotFound: also where it was submitted to another phase.
+    """
+    earlier = resumable.find(owner=participant, upload_id=upload_id).submission
+    if earlier is not None and earlier.phase_id != phase.pk:
+        raise UploadNotFound("This upload was submitted to another phase. Begin a new one.")
+    return earlier
+
+
+def _held_submission(sent: UploadInParts) -> Submission | None:
+    """Lock an upload's row, and say what it became meanwhile."""
+    held = UploadInParts.objects.select_for_update().filter(pk=sent.pk).first()
+    if held is None:
+        raise UploadNotFound.any_more()
+    return held.submission
 
 
 def _head(upload: Upload) -> bytes:

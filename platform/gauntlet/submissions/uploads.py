@@ -11,8 +11,8 @@ from gauntlet.body_limit import FORM_BYTES, BodyTooLarge, sentence
 from gauntlet.submissions.errors import UploadTooLarge, UploadUnusable
 
 
-def check_declared_length(length: str | None) -> None:
-    """Refuse a request by its Content-Length.
+def check_declared_length(length: str | None) -> int:
+    """Refuse a request by its Content-Length, or return that.
 
     Raises:
         UploadUnusable: it declares none.
@@ -22,6 +22,7 @@ def check_declared_length(length: str | None) -> None:
         raise UploadUnusable("The request does not say how long it is (Content-Length); send it with its length.")
     if int(length) > settings.MAX_BUNDLE_BYTES + FORM_BYTES:
         raise UploadTooLarge(sentence())
+    return int(length)
 
 
 class LimitedUploadHandler(TemporaryFileUploadHandler):

@@ -42,4 +42,4 @@ def open_sandbox(
             reasons.append(str(error))
         else:
             return sandbox
-    raise SandboxUnavailable("no sandbox can be had on this host. " + " ".join(reasons))
+    raise SandboxUnavailable(f"no sandbox can be had on this host: {'; '.join(reasons)}")

@@ -208,6 +208,10 @@ class Sandbox(ABC):
     def enforcement(self) -> Mapping[str, Enforcement]:
         """Which limit this host enforces ("memory", "cpus", "processes", "output", "scratch", "uid", "seccomp")."""
 
+    def best_effort(self) -> list[str]:
+        """The limits that this host does not enforce for certain."""
+        return [name for name, how in self.enforcement().items() if how is Enforcement.BEST_EFFORT]
+
     @abstractmethod
     def image_digest(self, image: str) -> str:
         """The digest that identifies the installed image, "sha256:…".

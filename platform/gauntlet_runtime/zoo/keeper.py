@@ -33,7 +33,7 @@ from gauntlet_runtime.sandbox import this_process
 from gauntlet_runtime.sandbox.interface import Sandbox, SandboxError
 from gauntlet_runtime.zoo.comparing import Got, differences, shown, told
 from gauntlet_runtime.zoo.leftovers import leftovers
-from gauntlet_runtime.zoo.programs import Program, Zoo
+from gauntlet_runtime.zoo.programs import Expected, Program, Zoo
 from gauntlet_runtime.zoo.stores import Store
 from gauntlet_runtime.zoo.targets import SECRET_VARIABLE, Targets
 from gauntlet_runtime.zoo.watched import WatchedSandbox
@@ -54,13 +54,14 @@ class Row:
     why: str
     expected: str
     got: str
-    problems: list[str]
-    seconds: float
+    problems: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    lacking: tuple[str, ...] = ()  # the limits of this host for want of which it was not run
 
     @property
     def ok(self) -> bool:
         """The verdict is exactly the declared one, and nothing was left, reached or read."""
-        return not self.problems
+        return not self.problems and not self.lacking
 
 
 @dataclass
@@ -100,6 +101,7 @@ class Keeper:
     ) -> None:
         self._zoo = zoo
         self.sandbox = sandbox
+        self._weak = sandbox.best_effort()
         self.artifacts = folder / "artifacts"
         self._state = state
         self._folder = folder
@@ -125,18 +127,20 @@ class Keeper:
 
     def run(self, program: Program) -> Row:
         """Run one, in this thread."""
+        expected = program.head.expected_without(self._weak)
+        if lacking := tuple(limit for limit in program.head.needs if limit in self._weak):
+            return Row(program.name, self.sandbox.name, program.head.why, shown(expected), "not run", lacking=lacking)
         label = f"zoo-{program.name.replace('/', '-').replace('_', '-')}-{uuid.uuid4().hex[:8]}"
         folder = Path(tempfile.mkdtemp(prefix="case-", dir=self._folder))
         case = _Case(program, label, folder, WatchedSandbox(self.sandbox))
-        expected = program.head.expected_on(self.sandbox.name)
         begun = time.monotonic()
+        said = "the check failed"
+        problems: list[str] = []
         try:
-            got = self._as_agent(case) if program.head.attacks == "agent" else self._as_scorer(case)
-            problems = differences(expected, got)
-            said = shown(got)
-        except SandboxError as error:
-            said, problems = "the sandbox failed", [f"the platform failed, which no program may bring about: {error}"]
-        problems += self._unharmed(case)
+            said, problems = self._tried(case, expected)
+            problems += self._unharmed(case)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is told, and the others are run all the same
+            problems.append(f"the check itself failed: {type(error).__name__}: {error}")
         return Row(
             program=program.name,
             backend=self.sandbox.name,
@@ -146,6 +150,14 @@ class Keeper:
             problems=problems,
             seconds=time.monotonic() - begun,
         )
+
+    def _tried(self, case: _Case, expected: Expected) -> tuple[str, list[str]]:
+        """The verdict in a few words, and in what it is another than the declared one."""
+        try:
+            got = self._as_agent(case) if case.program.head.attacks == "agent" else self._as_scorer(case)
+        except SandboxError as error:
+            return "the sandbox failed", [f"the platform failed, which no program may bring about: {error}"]
+        return shown(got), differences(expected, got)
 
     # What must be true whatever a program declares
 

@@ -6,6 +6,7 @@ A program is one Python file that begins with lines ``#: …``: YAML, read as a 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,6 +18,8 @@ from gauntlet_runtime.jobs import EpisodeLimits, SandboxLimits
 from gauntlet_runtime.sandbox.interface import Cause
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
+
+Limit = Literal["memory", "cpus", "processes", "uid"]  # of `Sandbox.enforcement()`, what a plain user may lack
 
 _MARK: Final = "#:"
 _PLACEHOLDER: Final = re.compile(r"\\\{[a-z_]+\\\}")
@@ -79,14 +82,20 @@ class Head(_Strict):
     scenarios: int = Field(default=1, ge=1)
     parallel: int = Field(default=1, ge=1)
     expect: Expected
-    differs: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="backend: keys of `expect` that have another value there, legitimately"
+    needs: tuple[Limit, ...] = Field(
+        default=(), description="what this host must enforce: elsewhere it is not run, and would only use up the host"
+    )
+    without: dict[Limit, dict[str, Any]] = Field(
+        default_factory=dict, description="a limit: keys of `expect` that are others where it is best effort"
     )
 
-    def expected_on(self, backend: str) -> Expected:
-        """The verdict on this backend."""
-        changes = self.differs.get(backend)
-        return Expected.model_validate({**self.expect.model_dump(), **changes}) if changes else self.expect
+    def expected_without(self, weak: Collection[str]) -> Expected:
+        """The verdict where these limits are best effort."""
+        changes = [self.without[limit] for limit in self.without if limit in weak]
+        expected = self.expect.model_dump()
+        for change in changes:
+            expected |= change
+        return Expected.model_validate(expected)
 
     def sandbox_limits(self) -> SandboxLimits:
         """The program's own limits."""

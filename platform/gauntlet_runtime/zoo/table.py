@@ -11,10 +11,7 @@ def table(rows: Iterable[Row]) -> str:
     """The rows as text, one line each, problems below their row; the last line counts."""
     rows = sorted(rows, key=lambda row: (row.program, row.backend))
     lines = [("program", "backend", "must be", "is", "", "seconds")]
-    lines += [
-        (row.program, row.backend, row.expected, row.got, "ok" if row.ok else "WRONG", f"{row.seconds:.1f}")
-        for row in rows
-    ]
+    lines += [(row.program, row.backend, row.expected, row.got, _mark(row), f"{row.seconds:.1f}") for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(5)]
     text = []
     for number, line in enumerate(lines):
@@ -22,7 +19,16 @@ def table(rows: Iterable[Row]) -> str:
         text.append("  ".join([*cells, line[5].rjust(7)]))
         if number:
             text += [f"    {problem}" for problem in rows[number - 1].problems]
-    right = sum(row.ok for row in rows)
-    programs = len({row.program for row in rows})
-    text.append(f"{programs} programs: {right} of {len(rows)} verdicts as declared")
-    return "\n".join(text)
+    return "\n".join([*text, _count(rows)])
+
+
+def _mark(row: Row) -> str:
+    if row.lacking:
+        return f"needs {', '.join(row.lacking)}"
+    return "ok" if row.ok else "WRONG"
+
+
+def _count(rows: list[Row]) -> str:
+    programs, ran = len({row.program for row in rows}), [row for row in rows if not row.lacking]
+    text = f"{programs} programs: {sum(row.ok for row in ran)} of {len(ran)} verdicts as declared"
+    return f"{text}, {len(rows) - len(ran)} not run" if len(ran) < len(rows) else text

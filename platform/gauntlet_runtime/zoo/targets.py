@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
+from gauntlet_runtime.zoo.programs import ZooFault
+
 _CLONE_NEWNET: Final = 0x40000000
 LINK_LOCAL: Final = "169.254.169.254"
 SECRET_VARIABLE: Final = "GAUNTLET_ZOO_SECRET"  # noqa: S105  the name of a variable of the worker's environment
@@ -87,7 +89,7 @@ class Targets:
         """Show that a program without a sandbox reaches every listener.
 
         Raises:
-            RuntimeError: it does not, and a program that does not either proves nothing.
+            ZooFault: it does not, and a program that does not either proves nothing.
         """
         places: list[tuple[list[Listener], Callable[[], None] | None]] = [(self.here, None)]
         places += [(self.elsewhere, self.enter)] if self.elsewhere else []
@@ -95,12 +97,16 @@ class Targets:
             wanted = [[one.family, one.address] for one in listeners]
             said = _in_a_thread(lambda wanted=wanted: _connect(wanted), enter)  # type: ignore[misc]
             if said != json.loads(json.dumps(wanted)) or not all(one.was_reached() for one in listeners):
-                raise RuntimeError(f"the zoo's own listeners cannot be reached: only {said} of {wanted}")
+                raise ZooFault(f"The zoo's own listeners cannot be reached: only {said} of {wanted}.")
 
 
 @contextlib.contextmanager
 def open_targets() -> Iterator[Targets]:
-    """Put them up, and take them away."""
+    """Put them up, and take them away.
+
+    Raises:
+        ZooFault: this host does not let us.
+    """
     secret = secrets.token_hex(16)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gauntlet-zoo-")))
@@ -112,7 +118,13 @@ def open_targets() -> Iterator[Targets]:
         stack.callback(os.environ.pop, SECRET_VARIABLE, None)
         targets = Targets(secret=secret, secret_file=secret_file, here=_listen(folder, ["127.0.0.1"]))
         if os.geteuid() == 0:
-            targets.namespace, targets.elsewhere = _in_a_thread(_in_a_namespace)
+            try:
+                targets.namespace, targets.elsewhere = _in_a_thread(_in_a_namespace)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise ZooFault(
+                    f"The zoo's network namespace cannot be made ({error}). It needs `ip` (apt-get install -y "
+                    "iproute2) and the right to make and configure one (CAP_SYS_ADMIN, CAP_NET_ADMIN)."
+                ) from error
             stack.callback(os.close, targets.namespace)
         for listener in (*targets.here, *targets.elsewhere):
             stack.callback(listener.socket.close)

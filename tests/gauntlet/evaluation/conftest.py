@@ -136,23 +136,3 @@ def agent_failure() -> Failure:
 @pytest.fixture
 def scoring_failure() -> Failure:
     return SCORING_FAILURE
-
-
-@pytest.fixture
-def at_once() -> Callable[[int, Callable[[], Any]], list[Any]]:
-    """Do something in several threads at once, each with a database connection of its own; what each gave."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from django.db import connection
-
-    def do(work: Callable[[], Any]) -> Any:
-        try:
-            return work()
-        finally:
-            connection.close()
-
-    def at_once(count: int, work: Callable[[], Any]) -> list[Any]:
-        with ThreadPoolExecutor(count) as pool:
-            return list(pool.map(do, [work] * count))
-
-    return at_once

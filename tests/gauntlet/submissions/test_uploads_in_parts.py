@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,9 +20,10 @@ from django.utils import timezone
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import create_token
 from gauntlet.storage.services import open_artifact
-from gauntlet.submissions import resumable
+from gauntlet.submissions import resumable, services
 from gauntlet.submissions.errors import TooManyUploads, UploadOffsetWrong
 from gauntlet.submissions.models import Submission, Upload
+from gauntlet.submissions.part_files import path_of
 
 pytestmark = pytest.mark.django_db
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -73,7 +75,7 @@ def submit(sender: Sender, phase: Any, place: str, **fields: str) -> Any:
     return sender.client.post(address, fields, headers=sender.token)
 
 
-def test_a_file_is_sent_in_parts_and_submitted(sender: Sender, phase: Any, agent_zip: Any) -> None:
+def test_a_file_is_sent_in_parts_and_submitted(sender: Sender, phase: Any, agent_zip: Any, settings: Any) -> None:
     content = agent_zip()
     place = sender.begun(len(content), "mine.zip")
     first = sender.part(place, content[:100], 0)
@@ -89,9 +91,12 @@ def test_a_file_is_sent_in_parts_and_submitted(sender: Sender, phase: Any, agent
     assert (submission.file_name, submission.name) == ("mine.zip", "Mine")
     with open_artifact(submission.bundle) as stored:
         assert stored.read() == content
-    assert not Upload.objects.exists()
+    assert not list(Path(settings.FILE_UPLOAD_TEMP_DIR, "in-parts").iterdir())
+    assert sender.part(place, b"more", len(content)).status_code == 404
+    assert sender.client.delete(place, headers={**sender.token, **TUS}).status_code == 204
     assert sender.offset(place).status_code == 404
     assert submit(sender, phase, place).status_code == 404
+    assert Submission.objects.get() == submission
 
 
 def test_what_came_before_the_connection_broke_stays(sender: Sender) -> None:
@@ -107,7 +112,7 @@ def test_what_came_before_the_connection_broke_stays(sender: Sender) -> None:
         resumable.append(upload, Broken(b"1234"), offset=0)
     assert resumable.offset_of(upload) == 4
     assert resumable.append(upload, io.BytesIO(b"567890"), offset=4) == 10
-    assert resumable.path_of(upload).read_bytes() == b"1234567890"
+    assert path_of(upload).read_bytes() == b"1234567890"
 
 
 def test_a_part_that_does_not_begin_at_the_end_is_refused(sender: Sender) -> None:
@@ -199,6 +204,57 @@ def test_one_that_was_refused_can_be_submitted_later(
     assert submit(sender, phase, place).status_code == 201
 
 
+def sent_whole(sender: Sender, content: bytes) -> str:
+    """The address of an upload that is complete."""
+    place = sender.begun(len(content), "mine.zip")
+    assert sender.part(place, content, 0).status_code == 204
+    return place
+
+
+def test_who_did_not_hear_the_answer_asks_again_and_gets_the_same_submission(
+    sender: Sender, make_phase: Any, phase: Any, agent_zip: Any
+) -> None:
+    """Also where it used the last attempt; asked for in another phase, it is over."""
+    other = make_phase(competition=phase.competition)
+    type(phase).objects.filter(pk=phase.pk).update(max_submissions=1)
+    place = sent_whole(sender, agent_zip())
+    first, again = submit(sender, phase, place), submit(sender, phase, place)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+    assert submit(sender, other, place).status_code == 404
+    assert Submission.objects.count() == 1
+    asked = sender.offset(place)
+    assert asked["Upload-Offset"] == asked["Upload-Length"]
+
+
+def test_what_was_submitted_is_not_among_the_open_ones(
+    sender: Sender, phase: Any, agent_zip: Any, settings: Any
+) -> None:
+    settings.MAX_OPEN_UPLOADS = 1
+    assert submit(sender, phase, sent_whole(sender, agent_zip())).status_code == 201
+    assert sender.begin(5).status_code == 201
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("attempts", [1, 9])
+def test_of_one_upload_that_is_submitted_twice_at_once_one_submission_is_made(
+    sender: Sender, phase: Any, agent_zip: Any, monkeypatch: pytest.MonkeyPatch, at_once: Any, attempts: int
+) -> None:
+    type(phase).objects.filter(pk=phase.pk).update(max_submissions=attempts)
+    phase.refresh_from_db()
+    upload = Upload.objects.get(pk=sent_whole(sender, agent_zip()).rpartition("/")[2])
+    both = threading.Barrier(2)
+    store = services.store
+
+    def store_together(*what: Any, **more: Any) -> Any:
+        both.wait(60)
+        return store(*what, **more)
+
+    monkeypatch.setattr(services, "store", store_together)
+    made = at_once(2, lambda: services.receive_sent(upload.pk, phase=phase, participant=sender.user).pk)
+    assert made == [Submission.objects.get().pk] * 2
+
+
 def test_only_a_few_are_open_at_once(sender: Sender, settings: Any) -> None:
     settings.MAX_OPEN_UPLOADS = 2
     places = [sender.begun(5) for _ in range(2)]
@@ -206,7 +262,7 @@ def test_only_a_few_are_open_at_once(sender: Sender, settings: Any) -> None:
     assert answer.status_code == 429
     assert int(answer["Retry-After"]) > 3600
     assert sender.client.delete(places[0], headers={**sender.token, **TUS}).status_code == 204
-    assert not resumable.path_of(Upload(pk=places[0].rpartition("/")[2])).exists()
+    assert not path_of(Upload(pk=places[0].rpartition("/")[2])).exists()
     assert sender.begin(5).status_code == 201
 
 
@@ -237,7 +293,7 @@ def test_of_two_begun_at_once_one_is_too_many(make_user: Any, settings: Any) -> 
 def test_a_part_while_another_is_written_is_told_to_wait(sender: Sender) -> None:
     place = sender.begun(10)
     upload = Upload.objects.get()
-    with resumable.path_of(upload).open("rb") as held:
+    with path_of(upload).open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert sender.part(place, b"1", 0).status_code == 423
     assert sender.part(place, b"1", 0).status_code == 204
@@ -264,7 +320,7 @@ def test_each_part_gives_it_its_whole_time_again(sender: Sender, settings: Any) 
 
 def test_a_file_that_lost_its_row_is_swept_after_an_hour(sender: Sender, settings: Any) -> None:
     upload = resumable.begin(owner=sender.user, length=5)
-    path = resumable.path_of(upload)
+    path = path_of(upload)
     Upload.objects.all().delete()
     assert resumable.sweep_uploads() == 0
     os.utime(path, (0, 0))
@@ -277,4 +333,4 @@ def test_the_offset_is_checked_under_the_lock(sender: Sender) -> None:
     resumable.append(upload, io.BytesIO(b"12"), offset=0)
     with pytest.raises(UploadOffsetWrong):
         resumable.append(upload, io.BytesIO(b"12"), offset=0)
-    assert resumable.path_of(upload).read_bytes() == b"12"
+    assert path_of(upload).read_bytes() == b"12"

@@ -50,6 +50,26 @@ run("import os\\nopen('/app/output/x','w').write('x')\\nos.symlink('/etc/passwd'
 print(json.dumps(sandbox.reap(is_alive)))
 """
 
+ZOO = """
+import dataclasses, json, sys
+from pathlib import Path
+from gauntlet_runtime.gateway.pool import GatewayPool
+from gauntlet_runtime.sandbox import open_sandbox
+from gauntlet_runtime.zoo.keeper import Keeper
+from gauntlet_runtime.zoo.programs import load_zoo
+from gauntlet_runtime.zoo.targets import open_targets
+
+work, images, zoo = Path(sys.argv[1]), Path(sys.argv[2]), load_zoo(Path(sys.argv[3]))
+sandbox = open_sandbox("bubblewrap", state=work / "state", images=images)
+chosen = [one for one in zoo.programs if one.head.without or one.head.needs or one.name == "agent/connects_elsewhere"]
+with open_targets() as targets, GatewayPool() as gateways:
+    keeper = Keeper(zoo, sandbox=sandbox, state=work / "state", folder=work, targets=targets, gateways=gateways)
+    rows = [future.result() for future in keeper.begin(chosen).values()]
+    keeper.close()
+for row in rows:
+    print(json.dumps([row.program, row.got, row.problems, row.lacking]))
+"""
+
 
 def _as_plain_user(interpreter: str, program: str, *arguments: str) -> list[str]:
     become = ["setpriv", "--reuid", str(UID), "--regid", str(UID), "--clear-groups"]
@@ -70,7 +90,7 @@ def _interpreter() -> str:
 def test_a_plain_user_gets_a_sandbox_too(images_folder):
     with tempfile.TemporaryDirectory(prefix="gauntlet-plain-") as folder:  # pytest's own folders are root's alone
         os.chown(folder, UID, UID)
-        lines = _run_as_plain_user(Path(folder), images_folder)
+        lines = _run_as_plain_user(PROGRAM, Path(folder), images_folder)
     enforcement, identity, door, memory, processes, output, reaped = lines
     assert enforcement["memory"] == enforcement["cpus"] == enforcement["uid"] == "best effort"
     assert enforcement["seccomp"] == enforcement["output"] == "enforced"
@@ -82,18 +102,31 @@ def test_a_plain_user_gets_a_sandbox_too(images_folder):
     assert reaped == []
 
 
-def _run_as_plain_user(home: Path, images: Path) -> list[Any]:
+@pytest.mark.zoo
+def test_a_plain_user_s_hostile_programs_get_what_they_declare_for_it(images_folder):
+    with tempfile.TemporaryDirectory(prefix="gauntlet-plain-") as folder:
+        os.chown(folder, UID, UID)
+        rows = _run_as_plain_user(ZOO, Path(folder), images_folder, REPOSITORY / "tests/security/zoo")
+    ran = {program: problems for program, _, problems, lacking in rows if not lacking}
+    assert ran.keys() >= {"agent/connects_elsewhere", "agent/kills_everybody", "agent/fork_bomb"}
+    assert {program: problems for program, problems in ran.items() if problems} == {}
+    left_out = {program: (got, lacking) for program, got, _, lacking in rows if lacking}
+    assert left_out["agent/memory_by_heap"] == ("not run", ["memory"])
+
+
+def _run_as_plain_user(program: str, home: Path, *folders: Path) -> list[Any]:
     """In a mount namespace of its own, where what is needed lies in a folder that everybody may enter.
 
-    The checkout can be in root's home.
+    The checkout can be in root's home. The program is told its home, and where the folders are.
     """
-    sources = [REPOSITORY / "platform", REPOSITORY / "scoring_programs", *map(Path, site.getsitepackages()), images]
+    code = [REPOSITORY / "platform", REPOSITORY / "scoring_programs", *map(Path, site.getsitepackages())]
+    sources = [*code, *folders]
     places = [home / str(number) for number in range(len(sources))]
     for place in places:
         place.mkdir()
     binds = [f"mount --bind {source} {place}" for source, place in zip(sources, places, strict=True)]
-    paths = ":".join(str(place) for place in places[:-1])
-    command = _as_plain_user(_interpreter(), PROGRAM, str(home), str(places[-1]))
+    paths = ":".join(str(place) for place in places[: len(code)])
+    command = _as_plain_user(_interpreter(), program, str(home), *map(str, places[len(code) :]))
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$@"']), "sh", *command],
         capture_output=True,

@@ -9,6 +9,8 @@
 #:       code: time_limit
 #:       says: The agent gave no answer within the {seconds} seconds of an episode.
 #:   kernel: {cause: cancelled, refused_forks: true}
+#: without:
+#:   processes: {kernel: {cause: cancelled}}
 import contextlib
 
 from door import *

@@ -7,6 +7,8 @@
 #:   kernel: {exit_code: 0}
 #:   scores: {right: 1.0}
 #:   said: [EPERM]
+#: without:
+#:   uid: {said: [allowed]}
 import contextlib
 
 from door import *

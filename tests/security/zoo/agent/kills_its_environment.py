@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Makes the organizer's environment need more memory than it has, each time that it gets a new one.
 #: environment_limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: finished
 #:   episodes:

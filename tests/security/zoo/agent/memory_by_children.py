@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Has many children that take a little each; the sum is what counts.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Takes memory from the heap until the kernel ends it.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

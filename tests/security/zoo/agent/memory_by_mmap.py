@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Maps memory shared and anonymous, which no heap counts, and touches every page.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Keeps its memory in the buffers of unix sockets, which are the kernel's.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

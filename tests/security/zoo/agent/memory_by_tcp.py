@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Fills the buffers of TCP connections to itself, which a memory limit may not count; it gets no more than that.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: finished
 #:   episodes:

@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Keeps its memory in files of /tmp and /dev/shm, which are memory too.
 #: limits: {memory: 67108864, scratch: 268435456}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

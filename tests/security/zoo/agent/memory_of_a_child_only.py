@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Loses a child to the memory limit, copes with it and answers; that is its good right.
 #: limits: {memory: 100663296}
+#: needs: [memory]
 #: expect:
 #:   state: finished
 #:   episodes:

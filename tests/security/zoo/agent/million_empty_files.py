@@ -1,6 +1,7 @@
 #: attacks: agent
 #: why: Makes a million empty files, which take no room of a disk but of the kernel.
 #: limits: {memory: 67108864, scratch: 8388608}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: memory_limit

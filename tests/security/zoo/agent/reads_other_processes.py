@@ -7,6 +7,8 @@
 #:   kernel: {exit_code: 0}
 #:   scores: {right: 1.0}
 #:   said: [true, false, false, [ESRCH, ESRCH], [EACCES, EACCES]]
+#: without:
+#:   uid: {said: [true, false, false, [ESRCH, ESRCH], [allowed, allowed]]}
 from door import *
 
 

@@ -7,6 +7,8 @@
 #:   kernel: {exit_code: 0}
 #:   scores: {right: 1.0}
 #:   said: [true, false, EPERM, EPERM, EPERM]
+#: without:
+#:   uid: {said: [true, false, EINVAL, EINVAL, EPERM]}
 import shutil
 import subprocess
 

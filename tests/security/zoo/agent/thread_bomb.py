@@ -6,6 +6,11 @@
 #:   code: process_limit
 #:   says: The agent was refused {count} new processes or threads; 24 may run at once. Start fewer.
 #:   kernel: {exit_code: 3, refused_forks: true}
+#: without:
+#:   processes:
+#:     code: agent_error
+#:     says: The agent ended with exit code 3 before it answered. Its output is in the log.
+#:     kernel: {exit_code: 3}
 import threading
 
 from door import *

@@ -1,6 +1,7 @@
 #: attacks: scorer
 #: why: Takes all the memory that there is.
 #: limits: {memory: 67108864}
+#: needs: [memory]
 #: expect:
 #:   state: failed
 #:   code: scoring_error

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.models import Count, Sum
 
 from gauntlet.submissions.errors import TooManyParts, UploadBusy, UploadNotFound, UploadOffsetWrong
@@ -88,12 +88,9 @@ def _keep(upload: Upload, draft: IO[bytes], *, offset: int, size: int) -> None:
     """Keep a part that was received, unless another of the same place was."""
     draft.seek(0)
     with transaction.atomic():
-        try:
-            held = Upload.objects.select_for_update(nowait=True).filter(pk=upload.pk).first()
-        except OperationalError as error:
-            raise UploadBusy.now() from error
-        if held is None:
-            raise UploadNotFound.any_more()
+        row = Upload.objects.filter(pk=upload.pk)
+        if not row.select_for_update(skip_locked=True):
+            raise UploadBusy.now() if row.exists() else UploadNotFound.any_more()
         _check(upload, offset)
         wanted = f"{_FOLDER}/{upload.pk}/{offset:020}-{secrets.token_hex(4)}"
         name = default_storage.save(wanted, File(draft))

@@ -113,7 +113,8 @@ def prompt_bound(request: dict[str, Any]) -> int:
 
 def _media(value: Any) -> int:
     if isinstance(value, dict):
-        return (value.get("type") in _MEDIA) + sum(_media(part) for part in value.values())
+        kind = value.get("type")  # of a tool's schema it may be a list
+        return (isinstance(kind, str) and kind in _MEDIA) + sum(_media(part) for part in value.values())
     if isinstance(value, list):
         return sum(_media(part) for part in value)
     return 0

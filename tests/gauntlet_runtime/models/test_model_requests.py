@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic_core
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gauntlet_runtime.gateway.errors import ApiError
@@ -22,7 +22,8 @@ SPEC = ModelSpec(
     max_tokens=1000,
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=20)
+NAMES = st.just("type") | st.text()  # the one name that is looked for at any depth
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(NAMES, inner), max_leaves=20)
 FIELDS = ("messages", "input", "max_tokens", "max_completion_tokens", "n", "stream", "stream_options", "service_tier")
 REQUESTS = st.builds(
     lambda some, more, model: {**more, **some, "model": model},
@@ -32,7 +33,12 @@ REQUESTS = st.builds(
 )
 
 
+NULLABLE = {"type": "object", "properties": {"site": {"type": ["string", "null"]}}}
+WITH_TOOLS = {"model": "small", "tools": [{"type": "function", "function": {"name": "f", "parameters": NULLABLE}}]}
+
+
 @given(request=REQUESTS, endpoint=st.sampled_from(("chat/completions", "embeddings")))
+@example(request=WITH_TOOLS, endpoint="chat/completions")
 def test_any_request_is_refused_in_words_or_has_a_bound(request: dict[str, Any], endpoint: Any) -> None:
     try:
         call = read_call(SPEC, endpoint, request, limit_field="max_tokens")

@@ -19,12 +19,20 @@ from gauntlet_agent.json_repair import NotJson, read_object
 T = TypeVar("T")
 Message = dict[str, Any]
 FIRST: Final = "any"  # in place of a model's name: the first that the phase offers
-_FRAME_BYTES: Final = 400  # of a request beside its messages and tools, when its reservation is reckoned
+# What the gateway reserves for a call beside a token a byte of its messages and tools, and its longest answer.
+_FRAME_TOKENS: Final = 400
+_MESSAGE_TOKENS: Final = 16
+_MEDIA_TOKENS: Final = 20_000  # a picture, sound or file
+_MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
 _CLIENT_RETRIES: Final = 2  # by the client itself, of what the gateway asks to be sent again
 
 
 class ModelUnavailable(GauntletError):
     """No model can be asked: none is offered, the client is not installed, or the endpoint refuses."""
+
+
+class ModelRefused(ModelUnavailable):
+    """The endpoint did not take this call, so nothing was used."""
 
 
 class ModelBudgetSpent(ModelUnavailable):
@@ -78,6 +86,7 @@ class Models:
         self._lock = threading.Lock()
         self._client: Any = None
         self._gone: ModelUnavailable | None = None  # nobody answers there: not asked again in this episode
+        self._budget = _tokens_left(episode)
         self._used = 0
         self._reserved = 0
         self.calls = 0
@@ -111,6 +120,9 @@ class Models:
         try:
             reply = self._ask(body)
             used = int(getattr(reply.usage, "total_tokens", held) or held)
+        except ModelRefused:
+            used = 0
+            raise
         finally:
             with self._lock:
                 self._reserved -= held
@@ -152,14 +164,24 @@ class Models:
 
     def _hold(self, body: Mapping[str, Any]) -> int:
         """Reckon what the gateway will reserve: a token a byte of the request, and the longest answer."""
-        needed = len(json.dumps(body, ensure_ascii=False).encode()) + _FRAME_BYTES + self._max_tokens
-        budget = self._episode.budget.get("tokens")
+        needed = len(json.dumps(body, ensure_ascii=False).encode()) + _FRAME_TOKENS + self._max_tokens
+        needed += _MESSAGE_TOKENS * len(body["messages"]) + _MEDIA_TOKENS * _media(body)
         with self._lock:
-            if isinstance(budget, int | float) and self._used + self._reserved + needed > budget:
-                left = int(budget) - self._used - self._reserved
+            left = self._left()
+            if left is not None and needed > left:
                 raise ModelBudgetSpent(f"{left} tokens are left, and the next call may need {needed}.")
             self._reserved += needed
         return needed
+
+    def _left(self) -> int | None:
+        """Tokens that no call has used or may use: by our own count, or less where the gateway says so since.
+
+        The gateway's word is older than what was used after it, and holds what was used before it.
+        """
+        said = [self._budget - self._used] if self._budget is not None else []
+        latest = _tokens_left(self._episode)
+        said += [latest] if latest is not None else []
+        return min(said) - self._reserved if said else None
 
     def _ask(self, body: dict[str, Any]) -> Any:
         if self._gone is not None:
@@ -170,7 +192,7 @@ class Models:
         try:
             return client.chat.completions.create(model=self._model, temperature=self._temperature, **body)
         except openai.APIStatusError as error:
-            raise ModelUnavailable(f"The models' endpoint refused the call: {error.message}") from error
+            raise ModelRefused(f"The models' endpoint refused the call: {error.message}") from error
         except openai.OpenAIError as error:
             self._gone = ModelUnavailable(f"The models' endpoint cannot be used: {error}")
             raise self._gone from error
@@ -199,6 +221,22 @@ class Models:
         if not offered:
             raise ModelUnavailable("The phase offers no models.")
         return offered[0]
+
+
+def _tokens_left(episode: Episode) -> int | None:
+    """The episode's tokens by the gateway's latest word; None where there is no limit."""
+    tokens = episode.budget.get("tokens")
+    return int(tokens) if isinstance(tokens, int | float) else None
+
+
+def _media(value: Any) -> int:
+    """How many pictures, sounds and files a request holds."""
+    if isinstance(value, Mapping):
+        kind = value.get("type")  # of a tool's schema it may be a list
+        return (isinstance(kind, str) and kind in _MEDIA) + sum(_media(part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return sum(_media(part) for part in value)
+    return 0
 
 
 def function_tool(name: str, description: str, schema: Mapping[str, Any]) -> dict[str, Any]:

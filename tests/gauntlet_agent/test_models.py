@@ -13,6 +13,7 @@ from model_server import ModelServer, model_server
 
 from gauntlet_agent.models import BadReply, ModelBudgetSpent, Models, ModelUnavailable, fit, function_tool
 from gauntlet_agent.rehearsal import Rehearsal
+from gauntlet_runtime.gateway.model_requests import prompt_bound
 
 ASK = [{"role": "user", "content": "How many?"}]
 
@@ -61,6 +62,47 @@ def test_a_call_that_might_not_fit_is_not_made(server: ModelServer) -> None:
     assert len(server.seen) == 1
     assert asked.tokens_used == 3  # two words in, one out: what was used counts, not what was held
     asked.text(ASK)
+
+
+PICTURE = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]}
+
+
+NULLABLE = {"type": "object", "properties": {"site": {"type": ["string", "null"]}}}
+
+
+@pytest.mark.parametrize("talk", [ASK, ASK * 30, ASK * 300, [*ASK, PICTURE, PICTURE]])
+def test_what_the_gateway_would_reserve_is_never_reckoned_too_low(
+    server: ModelServer, talk: list[dict[str, Any]]
+) -> None:
+    tools = [function_tool("count", "Counts.", NULLABLE)]
+    models(server, max_tokens=50).say(talk, tools=tools)
+    reserved = prompt_bound(server.seen[-1]) + 50
+    with pytest.raises(ModelBudgetSpent):
+        models(server, tokens=reserved - 1, max_tokens=50).say(talk, tools=tools)
+
+
+def test_what_the_gateway_says_is_left_is_not_counted_as_used_again(server: ModelServer) -> None:
+    server.says = lambda body, call: "x"
+    episode = Rehearsal("?", budget={"tokens": 4000}, models_url=server.url)
+    asked = Models(episode, "small", max_tokens=100)
+    asked.text([{"role": "user", "content": "w " * 1000}])
+    assert asked.tokens_used == 1001
+    episode.budget = {"tokens": 4000 - 1001}  # as a note's answer tells it
+    asked.text([{"role": "user", "content": "w" * 2000}])
+    with pytest.raises(ModelBudgetSpent):
+        asked.text([{"role": "user", "content": "w" * 3000}])
+    episode.budget = {"tokens": 500}  # somebody else asked too
+    with pytest.raises(ModelBudgetSpent, match="500 tokens are left"):
+        asked.text(ASK)
+
+
+def test_a_refused_call_used_nothing(server: ModelServer) -> None:
+    server.says = lambda body, call: "x"
+    asked = models(server, tokens=2000, max_tokens=200)
+    server.faults.append("400")
+    with pytest.raises(ModelUnavailable):
+        asked.text(ASK)
+    assert asked.tokens_used == 0
 
 
 def test_a_provider_that_nobody_answers_at_is_asked_once() -> None:

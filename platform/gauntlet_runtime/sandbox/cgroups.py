@@ -24,6 +24,7 @@ _CPU_PERIOD = 100_000  # microseconds, the kernel's default
 _OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
 _REMOVAL_SECONDS = 5.0
 _MAKE_ATTEMPTS = 100
+_MET = 0.95  # of the memory limit: version 1 does not say who ran out, and the kernel counts in batches
 _V1_TREES = ("memory", "pids", "cpu", "cpuacct")
 
 
@@ -55,7 +56,7 @@ class Hierarchy(ABC):
         """Read the counters.
 
         Raises:
-            SandboxGone: the group is not there any more.
+            SandboxGone: the group is not there any more, or processes of it were killed for memory that others used.
         """
 
     def add(self, run: str, pid: int) -> None:
@@ -127,6 +128,22 @@ def _write(path: Path, value: int | str) -> None:
     path.write_text(str(value), encoding="ascii")
 
 
+def _read(path: Path) -> int:
+    return int(path.read_text(encoding="ascii"))
+
+
+def _most_v1(memory: Path, peak: int) -> int:
+    """The most that the group had, swap included: a limit on both together is met by their sum."""
+    with_swap = memory / "memory.memsw.max_usage_in_bytes"
+    return max(peak, _read(with_swap)) if with_swap.exists() else peak
+
+
+def _starved(run: str, peak: int | None) -> SandboxGone:
+    """The kernel's choice among the host's processes, or those of the worker's group, fell on the sandbox."""
+    had = "" if peak is None else f"; it had {peak >> 20} MiB at most, which is within its limit"
+    return SandboxGone(f"the host, or the control group of its workers, ran out of memory: {run} lost processes{had}")
+
+
 def _keyed(path: Path) -> Mapping[str, int]:
     """A file of "name number" lines."""
     lines = (line.split() for line in path.read_text(encoding="ascii").splitlines())
@@ -174,7 +191,9 @@ class HierarchyV1(Hierarchy):
                 memory = self._parents["memory"] / run
                 # memory.failcnt is no measure: it stays 0 where the limit with swap is the one that is hit.
                 oom_kills = _keyed(memory / "memory.oom_control")["oom_kill"]
-                peak = int((memory / "memory.max_usage_in_bytes").read_text(encoding="ascii"))
+                peak = _read(memory / "memory.max_usage_in_bytes")
+                if oom_kills and _most_v1(memory, peak) < _MET * _read(memory / "memory.limit_in_bytes"):
+                    raise _starved(run, peak)
             if "pids" in self._parents:
                 hits = _keyed(self._parents["pids"] / run / "pids.events")["max"]
             if "cpuacct" in self._parents:
@@ -215,9 +234,12 @@ class HierarchyV2(Hierarchy):
         oom_kills, hits, peak = 0, 0, None
         try:
             if "memory" in self.controllers:
-                oom_kills = _keyed(folder / "memory.events")["oom_kill"]
+                events = _keyed(folder / "memory.events")
+                oom_kills = events["oom_kill"]
                 if (folder / "memory.peak").exists():  # since Linux 5.19
-                    peak = int((folder / "memory.peak").read_text(encoding="ascii"))
+                    peak = _read(folder / "memory.peak")
+                if oom_kills and not events["oom"]:  # how often the group's own limit left no way out
+                    raise _starved(run, peak)
             if "pids" in self.controllers:
                 hits = _keyed(folder / "pids.events")["max"]
             cpu_seconds = _keyed(folder / "cpu.stat")["usage_usec"] / 1e6

@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gauntlet_runtime.sandbox.cgroups import HierarchyV2, find_hierarchy, group_of, remove_group
-from gauntlet_runtime.sandbox.interface import Limits, SandboxGone
+from gauntlet_runtime.sandbox import this_process
+from gauntlet_runtime.sandbox.bubblewrap import Bubblewrap
+from gauntlet_runtime.sandbox.cgroups import ROOT, Hierarchy, HierarchyV2, find_hierarchy, group_of, remove_group
+from gauntlet_runtime.sandbox.interface import Cause, Limits, SandboxGone, SandboxSpec
+
+EVENTS = "low 0\nhigh 0\nmax 31\noom {oom}\noom_kill 2\noom_group_kill 0\n"
+HOG = "blocks = []\nwhile True: blocks.append(bytearray(1 << 20))"
 
 
 @pytest.fixture
@@ -26,7 +32,7 @@ def test_version_2_gets_its_limits(version_2, tmp_path):
 
 def test_version_2_is_read(version_2, tmp_path):
     version_2.make("run", Limits())
-    (tmp_path / "run" / "memory.events").write_text("low 0\nhigh 0\nmax 31\noom 2\noom_kill 2\noom_group_kill 0\n")
+    (tmp_path / "run" / "memory.events").write_text(EVENTS.format(oom=2))
     (tmp_path / "run" / "memory.peak").write_text("12345\n")
     (tmp_path / "run" / "pids.events").write_text("max 7\n")
     (tmp_path / "run" / "cpu.stat").write_text("usage_usec 1500000\nuser_usec 1\nsystem_usec 2\n")
@@ -38,6 +44,64 @@ def test_version_2_is_read(version_2, tmp_path):
 def test_a_group_that_disappeared_is_the_sandboxs_fault(version_2):
     with pytest.raises(SandboxGone):
         version_2.counters("never")
+
+
+def test_version_2_tells_a_kill_for_the_hosts_want_of_memory_from_one_for_its_own(version_2, tmp_path):
+    version_2.make("run", Limits())
+    (tmp_path / "run" / "memory.events").write_text(EVENTS.format(oom=0))
+    (tmp_path / "run" / "memory.peak").write_text(f"{20 << 20}\n")
+    with pytest.raises(SandboxGone, match="ran out of memory: run lost processes; it had 20 MiB at most"):
+        version_2.counters("run")
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[Hierarchy]:
+    """Groups below one that may have 100 MiB together: a host, or a worker's group, without more memory."""
+    own = Path("/proc/self/cgroup").read_text(encoding="ascii")
+    lines = [line.split(":", 2) for line in own.splitlines()]
+    path = next((path for _, controllers, path in lines if controllers == "memory"), None)
+    name = f"gauntlet-crowded-{os.getpid()}"
+    if path is None:
+        tight = ROOT / name
+        tight.mkdir()
+        for folder in (ROOT, tight):
+            (folder / "cgroup.subtree_control").write_text("+memory")
+        (tight / "memory.max").write_text(str(100 << 20))
+        hierarchy: Hierarchy | None = HierarchyV2(tight, frozenset({"memory"}))
+    else:
+        tight = ROOT / "memory" / path.lstrip("/") / name
+        tight.mkdir()
+        (tight / "memory.limit_in_bytes").write_text(str(100 << 20))
+        told = tmp_path / "cgroup"
+        told.write_text(own.replace(f":memory:{path}", f":memory:{path.rstrip('/')}/{name}"))
+        hierarchy = find_hierarchy(own=told)
+    assert hierarchy is not None
+    yield hierarchy
+    tight.rmdir()
+
+
+def test_a_program_killed_for_the_hosts_want_of_memory_has_no_verdict(crowded, images_folder, tmp_path):
+    sandbox = Bubblewrap(state=tmp_path / "state", images=images_folder)
+    sandbox._hierarchy = crowded
+    limits = {"more than there is": 400 << 20, "less": 50 << 20}
+    ended = {}
+    for what, memory in limits.items():
+        spec = SandboxSpec(
+            image="gauntlet/agent",
+            command=["python", "-c", HOG],
+            label="crowded",
+            owner=this_process(),
+            limits=Limits(memory=memory, seconds=60),
+        )
+        with sandbox.prepare(spec) as run:
+            run.start()
+            try:
+                verdict = run.wait()
+                ended[what] = verdict and (verdict.cause, verdict.memory_peak)
+            except SandboxGone as error:
+                ended[what] = str(error)
+    assert "ran out of memory" in ended["more than there is"]
+    assert ended["less"] == (Cause.MEMORY_LIMIT, pytest.approx(50 << 20, rel=0.05))
 
 
 def test_removing_a_group_kills_what_is_in_it():

@@ -1,8 +1,9 @@
-"""A BERT encoder in NumPy: what BERTScore needs of the pinned model, without loading torch and transformers.
+"""A BERT encoder in NumPy: what BERTScore and the clusters of titles need of the pinned model, without loading torch.
 
-Importing those two takes a scorer several seconds of processor time before its first pair; this takes a tenth of one,
-and multiplies matrices with the same kind of library. The numbers equal bert-score's own to 1e-5 (tests marked
-``oracle``). It knows one architecture, the one of the pinned model; :func:`can_encode` says whether a folder holds it.
+Importing torch and transformers takes a scorer several seconds of processor time before its first text; this takes a
+tenth of one, and multiplies matrices with the same kind of library. The numbers equal the libraries' own to 1e-5 (tests
+marked ``oracle``). It knows one architecture, the one of the pinned model; :func:`can_encode` says whether a folder
+holds it.
 
 Devlin, Chang, Lee, Toutanova: BERT, NAACL 2019; GELU: Hendrycks and Gimpel 2016.
 """
@@ -60,8 +61,8 @@ class Encoded:
 class BertEncoder:
     """The loaded model."""
 
-    def __init__(self, folder: Path, *, layers: int, threads: int) -> None:
-        """Map the weights into memory; pages are read when they are used.
+    def __init__(self, folder: Path, *, layers: int | None = None, threads: int = 1) -> None:
+        """Map the weights into memory; pages are read when they are used. Without ``layers`` all of them count.
 
         Raises:
             ValueError: the model has fewer layers.
@@ -72,6 +73,7 @@ class BertEncoder:
         from tokenizers import Tokenizer  # type: ignore[import-not-found]  # only the scorer's environment has it
 
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        layers = config["num_hidden_layers"] if layers is None else layers
         if layers > config["num_hidden_layers"]:
             raise ValueError(f"the model has {config['num_hidden_layers']} layers, not {layers}")
         self._heads: int = config["num_attention_heads"]
@@ -89,19 +91,45 @@ class BertEncoder:
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
         """Encode texts; results in their order."""
-        tokens = [self._tokenizer.encode(text.strip()).ids for text in texts]
-        ids = [each if len(each) <= self._longest else [*each[: self._longest - 1], each[-1]] for each in tokens]
-        order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
+        import numpy as np
+
+        tokens = self._tokens(texts)
+        ids = [self._read(each) for each in tokens]
         states: dict[int, Floats] = {}
-        for pack in _packs(order, [len(each) for each in ids]):
-            states |= zip(pack, self._states([ids[at] for at in pack]), strict=True)
+        for pack, rows, ends in self._packed(ids):
+            rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            states |= zip(pack, np.split(rows, ends[:-1]), strict=True)
         return [
             Encoded(states=states[at], weights=self._weights(ids[at]), truncated=len(tokens[at]) > self._longest)
             for at in range(len(texts))
         ]
 
-    def _states(self, texts: Sequence[Sequence[int]]) -> list[Floats]:
-        """The last layer's states of texts that are computed side by side."""
+    def sentences(self, texts: Sequence[str]) -> Floats:
+        """A vector of length 1 a text: the mean of the last layer's states over all of its tokens, special ones too."""
+        import numpy as np
+
+        found: dict[int, Floats] = {}
+        for pack, rows, ends in self._packed([self._read(each) for each in self._tokens(texts)]):
+            found |= zip(pack, (part.mean(axis=0) for part in np.split(rows, ends[:-1])), strict=True)
+        means: Floats = np.stack([found[at] for at in range(len(texts))])
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+        return means
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self._tokenizer.encode(text.strip()).ids for text in texts]
+
+    def _read(self, tokens: list[int]) -> list[int]:
+        """What the model reads of a text: as many tokens as it knows places, the last one among them."""
+        return tokens if len(tokens) <= self._longest else [*tokens[: self._longest - 1], tokens[-1]]
+
+    def _packed(self, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Floats, NDArray[np.int64]]]:
+        """Texts that go through the layers together: which, the states of all their tokens, and where each ends."""
+        order = sorted(range(len(ids)), key=lambda at: len(ids[at]))
+        for pack in _packs(order, [len(each) for each in ids]):
+            yield (pack, *self._states([ids[at] for at in pack]))
+
+    def _states(self, texts: Sequence[Sequence[int]]) -> tuple[Floats, NDArray[np.int64]]:
+        """The last layer's states of texts that are computed side by side, and where each text ends."""
         import numpy as np
 
         lengths = [len(text) for text in texts]
@@ -112,8 +140,7 @@ class BertEncoder:
         states = self._norm.applied(states)
         for layer in self._layers:
             states = layer.applied(states, ends=ends)
-        states /= np.linalg.norm(states, axis=1, keepdims=True)
-        return list(np.split(states, ends[:-1]))
+        return states, ends
 
     def _weights(self, ids: Sequence[int]) -> Floats:
         import numpy as np

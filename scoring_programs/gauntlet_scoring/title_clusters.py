@@ -2,7 +2,8 @@
 
 Sentences are embedded by the model that BERTScore is pinned to (all-MiniLM-L6-v2, mean over its tokens, length 1),
 clustered by k-means with k from 2 to 7, and the k with the highest mean silhouette counts (Rousseeuw 1987). Nothing is
-imported before there are titles to compare.
+imported before there are titles to compare, and torch only for a model that :mod:`gauntlet_scoring.bert_encoder` does
+not know.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gauntlet_scoring.bert_encoder import BertEncoder, can_encode
 from gauntlet_scoring.bertscore import model_folder
 
 if TYPE_CHECKING:
@@ -105,17 +108,30 @@ def _largest_first(clusters: Sequence[Cluster]) -> tuple[Cluster, ...]:
 
 
 def embed(texts: Sequence[str], *, model: str) -> Vectors:
-    """Embeddings of length 1, a row a text: the mean of the last layer's states over all tokens of the text."""
+    """Embeddings of length 1, a row a text: the mean of the last layer's states over all tokens of the text.
+
+    Raises:
+        ScoringInputError: there is no such model.
+    """
+    import numpy as np
+
+    folder = model_folder(model)
+    if can_encode(folder):
+        return BertEncoder(folder).sentences(texts).astype(np.float64)
+    return embed_by_library(texts, folder)
+
+
+def embed_by_library(texts: Sequence[str], folder: Path) -> Vectors:
+    """The same by the model's own library, which takes seconds to load: for models of another kind."""
     os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
     import numpy as np
     import torch  # type: ignore[import-not-found]  # only the scorer's environment has these two
     import transformers  # type: ignore[import-not-found]
 
-    folder = str(model_folder(model))
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder))
     encoder = transformers.AutoModel.from_pretrained(folder).eval()
     rows: list[Any] = []
     with torch.inference_mode():

@@ -6,8 +6,14 @@ from django.contrib.auth.models import AnonymousUser
 
 from gauntlet.accounts.errors import NotSignedIn
 from gauntlet.accounts.models import User
-from gauntlet.competitions.errors import CompetitionNotFound, NotOrganizer, NotParticipating, PhaseNotFound
-from gauntlet.competitions.models import Competition, Participation, ParticipationState, Phase
+from gauntlet.competitions.errors import (
+    CompetitionNotFound,
+    NotOrganizer,
+    NotParticipating,
+    PhaseNotFound,
+    TeamNotFound,
+)
+from gauntlet.competitions.models import Competition, Participation, ParticipationState, Phase, Team
 
 Person = User | AnonymousUser
 
@@ -93,6 +99,19 @@ def access_phase(competition: Competition, index: int) -> Phase:
     return phase
 
 
+def access_team_as_organizer(user: Person, slug: str, team_id: int) -> Team:
+    """A team of a competition that the user organizes.
+
+    Raises:
+        CompetitionNotFound, NotSignedIn, NotOrganizer, TeamNotFound
+    """
+    competition = access_competition_as_organizer(user, slug)
+    team = competition.teams.filter(pk=team_id).select_related("captain", "competition").first()
+    if team is None:
+        raise TeamNotFound("The competition has no such team; it may have been merged or dissolved.")
+    return team
+
+
 def access_participation_as_organizer(user: Person, slug: str, participation_id: int) -> Participation:
     """A participation in a competition that the user organizes.
 
@@ -103,4 +122,20 @@ def access_participation_as_organizer(user: Person, slug: str, participation_id:
     participation = competition.participations.filter(pk=participation_id).select_related("user").first()
     if participation is None:
         raise NotParticipating("There is no such participation.")
+    return participation
+
+
+def access_participation_by_name(user: Person, slug: str, username: str) -> Participation:
+    """The participation of a named person in a competition that the user organizes.
+
+    Raises:
+        CompetitionNotFound, NotSignedIn, NotOrganizer, NotParticipating
+    """
+    competition = access_competition_as_organizer(user, slug)
+    people = competition.participations.select_related("user", "team", "competition")
+    participation = people.filter(user__username=username).first()
+    if participation is None:
+        raise NotParticipating(
+            f"“{username}” does not take part in this competition. Write the name as it stands here."
+        )
     return participation

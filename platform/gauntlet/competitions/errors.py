@@ -45,6 +45,13 @@ class NotOrganizer(DomainError):
     status: ClassVar = 403
 
 
+class TeamNotFound(DomainError):
+    """No team of the competition is meant by this code or key."""
+
+    code: ClassVar = "not_found"
+    status: ClassVar = 404
+
+
 class TermsNotAccepted(DomainError):
     """Joining needs an acceptance of the terms."""
 

@@ -91,6 +91,11 @@ class Participation(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="participations")
     state = models.CharField(max_length=16, choices=ParticipationState.choices)
     team = models.ForeignKey(Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="members")
+    carried = models.ManyToManyField(
+        "submissions.Submission",
+        related_name="+",
+        help_text="of teams that the person has left: they go on counting in the person's own quota",
+    )
     terms_accepted_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
 

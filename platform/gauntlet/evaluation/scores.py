@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -19,7 +19,7 @@ from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDeta
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import move_evaluation, move_job
 from gauntlet.leaderboards.scores import TaskScores, Trial, TrialScore
-from gauntlet.leaderboards.services import record_result
+from gauntlet.leaderboards.services import place_result, record_result
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import Failure, ProgramScores, ScoreResult
@@ -77,7 +77,7 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
     same.filter(in_force=True).update(in_force=False)
     evaluation.in_force = True
     move_evaluation(evaluation, EvaluationState.FINISHED)
-    _record(submission)
+    record_again(submission)
 
 
 def _contradiction(evaluation: Evaluation, result: ScoreResult) -> Failure | None:
@@ -127,12 +127,33 @@ def _store_program(evaluation: Evaluation, program: ProgramScores, *, report: Ar
     )
 
 
-def _record(submission: Submission) -> None:
-    """Put a submission on the boards once the evaluations of all its tasks are in force."""
-    in_force = list(submission.evaluations.filter(in_force=True))
-    if len(in_force) == submission.phase.tasks.count():
-        scenarios = Episode.objects.filter(evaluation__in=in_force).aggregate(n=Count("scenario", distinct=True))["n"]
-        record_result(submission, tasks=[task_scores(one) for one in in_force], scenarios=scenarios)
+def record_again(submission: Submission) -> bool:
+    """Put a submission on the boards, from its stored scores, once the evaluations of all its tasks are in force.
+
+    In the caller's transaction, which holds the submission. Returns whether it stands on the boards now.
+    """
+    in_force = _all_in_force(submission)
+    if in_force:
+        tasks = [task_scores(one) for one in in_force]
+        record_result(submission, tasks=tasks, scenarios=_count_scenarios(in_force))
+    return bool(in_force)
+
+
+def place_again(submission: Submission) -> None:
+    """Move the entry of a submission's participant by the boards' rules; the submission's values stay as they are."""
+    if in_force := _all_in_force(submission):
+        place_result(submission, scenarios=_count_scenarios(in_force))
+
+
+def _all_in_force(submission: Submission) -> list[Evaluation]:
+    """The evaluations in force, in the order of the tasks; none unless every task has one."""
+    in_force = list(submission.evaluations.filter(in_force=True).order_by("task__index"))
+    return in_force if len(in_force) == submission.phase.tasks.count() else []
+
+
+def _count_scenarios(evaluations: Sequence[Evaluation]) -> int:
+    found = Episode.objects.filter(evaluation__in=evaluations).aggregate(n=Count("scenario", distinct=True))
+    return int(found["n"])
 
 
 def task_scores(evaluation: Evaluation) -> TaskScores:

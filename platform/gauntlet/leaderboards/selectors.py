@@ -318,5 +318,5 @@ def _leader(leaderboard: Leaderboard, phase: Phase, columns: Sequence[Column]) -
     )
     if first is None:
         return {}
-    values = ColumnValue.objects.filter(submission=first.submission_id, column__in=columns, value__isnull=False)
-    return dict(values.values_list("column", "value"))
+    values = ColumnValue.objects.filter(submission=first.submission_id, column__in=columns)
+    return {column: value for column, value in values.values_list("column", "value") if value is not None}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
-from gauntlet.competitions.models import Leaderboard, Sorting, SubmissionRule
+from gauntlet.competitions.models import Competition, Leaderboard, Sorting, SubmissionRule
 from gauntlet.leaderboards.columns import column_values, primary_column
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.leaderboards.scores import TaskScores
@@ -20,8 +20,7 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
 
     Replaces what an earlier result of the same submission stored. Locks the participant's entry of each board.
     """
-    boards = Leaderboard.objects.filter(competition=submission.phase.competition_id).prefetch_related("columns")
-    for leaderboard in boards:
+    for leaderboard in _boards(submission):
         columns = list(leaderboard.columns.all())
         values = column_values(columns, tasks)
         ColumnValue.objects.filter(submission=submission, column__in=columns).delete()
@@ -38,6 +37,25 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
             if column.key in values
         )
         _place(leaderboard, submission, scenarios=scenarios)
+
+
+@transaction.atomic(savepoint=False)
+def place_result(submission: Submission, *, scenarios: int) -> None:
+    """Move the entry of a submission's participant on every board, from values that are stored already.
+
+    Locks the participant's entry of each board.
+    """
+    for leaderboard in _boards(submission):
+        _place(leaderboard, submission, scenarios=scenarios)
+
+
+def _boards(submission: Submission) -> QuerySet[Leaderboard]:
+    return Leaderboard.objects.filter(competition=submission.phase.competition_id).prefetch_related("columns")
+
+
+def remove_entries(competition: Competition, *, participants: Sequence[int]) -> None:
+    """Take participants off a competition's boards, before their submissions are placed anew."""
+    Entry.objects.filter(leaderboard__competition=competition, participant__in=participants).delete()
 
 
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:

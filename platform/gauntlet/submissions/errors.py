@@ -127,13 +127,6 @@ class NotInTeam(DomainError):
     status: ClassVar = 409
 
 
-class TeamNotFound(DomainError):
-    """No team of the competition has this code."""
-
-    code: ClassVar = "not_found"
-    status: ClassVar = 404
-
-
 class TeamNameTaken(DomainError):
     """The name is taken, or is none."""
 

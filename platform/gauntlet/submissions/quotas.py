@@ -19,7 +19,7 @@ from django.utils import timezone
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase
 from gauntlet.submissions.models import Submission
-from gauntlet.submissions.teams import entrant_of
+from gauntlet.submissions.teams import counting_in_quota
 from gauntlet_scoring.failures import Owner
 
 #: An agent can make a competition's own programs fail, and gets its attempt back each time. Not for ever.
@@ -55,7 +55,7 @@ def allowances(phases: Sequence[Phase], *, participant: User, now: datetime | No
     zone = ZoneInfo(phases[0].competition.time_zone)
     today, tomorrow = day_of(now, zone)
     rows = (
-        Submission.objects.filter(participant=entrant_of(participant, phases[0].competition), phase__in=phases)
+        Submission.objects.filter(pk__in=counting_in_quota(participant, phases[0].competition), phase__in=phases)
         .order_by()
         .values_list("phase")
         .annotate(

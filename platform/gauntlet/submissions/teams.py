@@ -9,16 +9,17 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Lower
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import approved_participation
-from gauntlet.competitions.errors import NotParticipating
+from gauntlet.competitions.errors import NotParticipating, TeamNotFound
 from gauntlet.competitions.models import Competition, Participation, ParticipationState, Team
 from gauntlet.submissions.errors import (
     AlreadyInTeam,
@@ -27,7 +28,6 @@ from gauntlet.submissions.errors import (
     TeamFull,
     TeamIsBound,
     TeamNameTaken,
-    TeamNotFound,
 )
 from gauntlet.submissions.models import Submission
 
@@ -61,6 +61,13 @@ def team_of(user: User, competition: Competition) -> TeamStory | None:
     return TeamStory(team=team, members=members, free=max(0, competition.max_team_size - len(members)))
 
 
+def teams_of(competition: Competition) -> QuerySet[Team]:
+    """A competition's teams by name, each with its people and ``sent``, the number of its submissions."""
+    people = Participation.objects.select_related("user").order_by("created_at")
+    teams = competition.teams.select_related("captain", "competition").prefetch_related(Prefetch("members", people))
+    return teams.annotate(sent=Count("submissions")).order_by(Lower("name"))
+
+
 def held_entrant(participation: Participation) -> tuple[User, Team | None]:
     """Under whose name a person submits, and for which team: their own, or their captain's.
 
@@ -90,6 +97,19 @@ def entrant_of(user: User, competition: Competition) -> Coalesce:
     """The key of the one under whose name a person's submissions count, as part of a query."""
     captain = Participation.objects.filter(competition=competition, user=user).values("team__captain")[:1]
     return Coalesce(Subquery(captain), Value(user.pk))
+
+
+def counting_in_quota(user: User, competition: Competition) -> QuerySet[Submission, Any]:
+    """The keys of what counts in a person's quotas: their own or their team's, and what they carry from earlier teams.
+
+    What somebody carries is their own affair: in a team it counts where they are its captain, and not otherwise.
+    """
+    entrant = entrant_of(user, competition)
+    own = Submission.objects.filter(phase__competition=competition, participant=entrant)
+    carried = Participation.carried.through.objects.filter(
+        participation__competition=competition, participation__user=entrant
+    )
+    return own.order_by().values("pk").union(carried.values("submission"))
 
 
 def entrant_id(user: User | AnonymousUser, competition: Competition) -> int | None:
@@ -125,11 +145,7 @@ def create_team(competition: Competition, *, captain: User, name: str) -> Team:
         NoTeams, NotParticipating, AlreadyInTeam, TeamNameTaken
     """
     _needs_teams(competition)
-    name = " ".join("".join(c if c.isprintable() else " " for c in name).split())[:64]
-    if not name:
-        raise TeamNameTaken("Give the team a name.")
-    if User.objects.filter(username__iexact=name).exclude(pk=captain.pk).exists():
-        raise TeamNameTaken(f"“{name}” is a person's name here, and boards show both. Choose another name.")
+    name = usable_name(name, own=captain)
     try:
         with transaction.atomic():
             participation = _held(captain, competition)
@@ -144,6 +160,20 @@ def create_team(competition: Competition, *, captain: User, name: str) -> Team:
     except IntegrityError as error:
         raise TeamNameTaken(f"There is a team named “{name}” already. Choose another name.") from error
     return team
+
+
+def usable_name(name: str, *, own: User) -> str:
+    """A team's name in one line of printable characters; of people's names only the captain's own is one.
+
+    Raises:
+        TeamNameTaken
+    """
+    name = " ".join("".join(c if c.isprintable() else " " for c in name).split())[:64]
+    if not name:
+        raise TeamNameTaken("Give the team a name.")
+    if User.objects.filter(username__iexact=name).exclude(pk=own.pk).exists():
+        raise TeamNameTaken(f"“{name}” is a person's name here, and boards show both. Choose another name.")
+    return name
 
 
 def join_team(competition: Competition, *, user: User, code: str) -> Team:

@@ -13,6 +13,7 @@ from gauntlet.web.views import (
     model_providers,
     operators,
     organizer,
+    organizer_teams,
     reviews,
     studies,
     submissions,
@@ -62,6 +63,8 @@ urlpatterns = [
     path(f"{_ONE}submissions/", submissions.of_competition, name="competition-submissions"),
     path(f"{_ONE}organizer/", organizer.submissions, name="organizer"),
     path(f"{_ONE}organizer/participants/", organizer.participants, name="organizer-participants"),
+    path(f"{_ONE}organizer/teams/", organizer_teams.teams, name="organizer-teams"),
+    path(f"{_ONE}organizer/teams/<int:team_id>/", organizer_teams.team, name="organizer-team"),
     path(f"{_ONE}organizer/models/", model_providers.model_providers, name="organizer-models"),
     path(
         f"{_ONE}organizer/models/<slug:name>/remove",

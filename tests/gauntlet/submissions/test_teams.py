@@ -11,10 +11,10 @@ from django.db import connections
 from django.test import Client
 
 from gauntlet.accounts.models import Event, User
-from gauntlet.competitions.errors import NotParticipating
+from gauntlet.competitions.errors import NotParticipating, TeamNotFound
 from gauntlet.competitions.models import Competition, Leaderboard, Participation, Phase, Team
-from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.export import board_csv
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.selectors import board
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
@@ -27,7 +27,6 @@ from gauntlet.submissions.errors import (
     TeamFull,
     TeamIsBound,
     TeamNameTaken,
-    TeamNotFound,
 )
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.quotas import allowance

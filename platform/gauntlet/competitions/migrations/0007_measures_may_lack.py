@@ -1,6 +1,8 @@
 """Measures of the platform, and what a judge says of its own verdicts: a trial may be without them."""
 
 from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 from django.db.models import Q
 
 _MAY_LACK = (
@@ -12,7 +14,7 @@ _MAY_LACK = (
 )
 
 
-def leave_measures_alone(apps, schema_editor):
+def leave_measures_alone(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     apps.get_model("competitions", "Column").objects.filter(_MAY_LACK).update(unverified="")
 
 

@@ -150,4 +150,4 @@ class Command(BaseCommand):
 
 def _primary(cells: Mapping[str, Cell], found: Board) -> float:
     cell = cells.get(found.primary.key)
-    return cell.value if cell else 0.0
+    return (cell.value if cell else None) or 0.0

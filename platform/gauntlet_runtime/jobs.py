@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,6 +22,10 @@ from gauntlet_scoring.trajectory import Outcome
 
 #: Which episodes share a sandbox of the agent: those of a run job, or none.
 Isolation = Literal["submission", "scenario"]
+# Of an agent's command. The kernel takes 128 KiB a word, and 2 MiB with the environment: a longer one would look as if
+# the sandbox had failed.
+MOST_WORDS: Final = 256
+MOST_COMMAND_BYTES: Final = 64 << 10
 
 
 class _Message(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import shlex
 from collections.abc import Collection
@@ -10,11 +11,11 @@ from typing import Any, Final
 
 from gauntlet.competitions.bundle.document import Section, Value, read_document
 from gauntlet.competitions.bundle.findings import Findings, Place, suggestion
+from gauntlet_runtime.jobs import MOST_COMMAND_BYTES, MOST_WORDS
 from gauntlet_scoring.model_names import same_model
 
 AGENT_FILE: Final = "agent.yaml"
 _SHELL: Final = frozenset({"|", "&&", "||", ";", ">", ">>", "<", "&", "2>&1"})
-_MOST_WORDS: Final = 256
 _LONGEST: Final = {"name": 200, "image": 128, "description": 4000, "model": 200, "paradigm": 100}
 
 
@@ -71,8 +72,10 @@ def _command(value: Value, bundle: Path) -> list[str]:
     if any(word in _SHELL for word in words):
         message = "is started without a shell; put the line into a script and start that."
         value.findings.error(value.place, message)
-    elif len(words) > _MOST_WORDS:
-        value.findings.error(value.place, f"has {len(words)} words.", allowed=[f"at most {_MOST_WORDS}"])
+    elif len(words) > MOST_WORDS:
+        value.findings.error(value.place, f"has {len(words)} words.", allowed=[f"at most {MOST_WORDS}"])
+    elif (size := sum(len(word.encode()) for word in words)) > MOST_COMMAND_BYTES:
+        value.findings.error(value.place, f"has {size} bytes.", allowed=[f"at most {MOST_COMMAND_BYTES}"])
     else:
         _check_script(value, words, bundle)
     return words
@@ -98,7 +101,7 @@ def _check_script(value: Value, words: list[str], bundle: Path) -> None:
     if len(words) < 2 or not words[1].endswith((".py", ".sh")) or words[1].startswith("/"):
         return
     script = posixpath.normpath(words[1])
-    if script.startswith("..") or not (bundle / script).is_file():
+    if script.startswith("..") or not os.path.isfile(bundle / script):  # which takes a name of any length
         inside = [p.relative_to(bundle).as_posix() for p in bundle.rglob(f"*{Path(script).suffix}")]
         hint = suggestion(script, inside)
         value.findings.error(value.place, f"starts '{words[1][:100]}', which is not in the bundle.{hint}")

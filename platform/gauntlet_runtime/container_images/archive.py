@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, cast
+
+import pydantic_core
 
 from gauntlet_runtime.container_images.errors import ImageRefused, shown
 from gauntlet_runtime.container_images.streams import CHUNK, Window
@@ -191,8 +192,9 @@ class Archive:
 
     def _json(self, part: Part, kind: type[Any]) -> Any:
         try:
-            value = json.loads(self.open(part).decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
+            # Not the json module: it lets halves of surrogate pairs through, which no kernel and no database takes.
+            value = pydantic_core.from_json(self.open(part).decode("utf-8-sig"))
+        except ValueError as error:
             raise ImageRefused("is not JSON; make the archive again.", file=part.name) from error
         if not isinstance(value, kind):
             raise ImageRefused(f"is not what such a file holds; {_SAVE}", file=part.name)

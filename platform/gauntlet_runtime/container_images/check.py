@@ -15,15 +15,16 @@ from typing import BinaryIO, Final, cast
 from gauntlet_runtime.container_images.accounts import drop_numbered_accounts
 from gauntlet_runtime.container_images.archive import Archive, FoundImage, Part, part_of
 from gauntlet_runtime.container_images.config import Config, read_config
-from gauntlet_runtime.container_images.errors import ImageRefused
+from gauntlet_runtime.container_images.errors import ImageRefused, shown
 from gauntlet_runtime.container_images.packing import Sources, write_image
 from gauntlet_runtime.container_images.streams import CHUNK, Budget, decompressed, is_image_archive, is_plain
-from gauntlet_runtime.container_images.tars import entries
+from gauntlet_runtime.container_images.tars import entries, parts_of
 from gauntlet_runtime.container_images.tree import File, Folder, Tree
 
 HEAD: Final = 512  # bytes that tell what a file is
 #: Places that are the sandbox's own: what an image has there is dropped.
 PROVIDED: Final = ("dev", "proc", "sys", "tmp")
+_OPEN: Final = (("tmp",), ("dev", "shm"))  # where a program may work all the same: they are there, and empty
 DOOR: Final = ("run", "gauntlet")
 PRIVATE: Final = ".gauntlet"  # where the launcher is, in the sandbox
 
@@ -172,13 +173,17 @@ def _make_places(tree: Tree) -> list[str]:
 
 def _check_start(tree: Tree, config: Config, *, file: str) -> str:
     """Check that the image holds what it starts; return its working directory without links on the way."""
-    parts = [part for part in config.working_directory.split("/") if part not in ("", ".")]
+    parts = parts_of(config.working_directory.lstrip("/"), file=file)
     found = tree.resolve(parts)
     if found is None:  # Docker makes it, too
         found = tree.make_folder(parts, file=file)
     place, node = found
     if not isinstance(node, Folder):
-        raise ImageRefused(f"has the WORKDIR {config.working_directory[:200]}, which is no folder.", file=file)
+        raise ImageRefused(f"has the WORKDIR {shown(config.working_directory)}, which is no folder.", file=file)
+    if place not in _OPEN and (place[:1] in [(name,) for name in (*PROVIDED, PRIVATE)] or place[: len(DOOR)] == DOOR):
+        where = shown(config.working_directory)
+        message = f"has the WORKDIR {where}, where the sandbox has its own folders; use another, /app for example."
+        raise ImageRefused(message, file=file)
     program = config.command[0]
     if program.startswith("/"):
         places = [program]
@@ -187,7 +192,7 @@ def _check_start(tree: Tree, config: Config, *, file: str) -> str:
     else:
         places = [f"{folder}/{program}" for folder in config.environment["PATH"].split(":") if folder]
     if not any(_can_start(tree, one) for one in places):
-        message = f"starts '{program[:200]}', which is not in the image, or may not be executed (chmod +x)."
+        message = f"starts '{shown(program)}', which is not in the image, or may not be executed (chmod +x)."
         raise ImageRefused(message, file=file)
     return "/" + "/".join(place)
 

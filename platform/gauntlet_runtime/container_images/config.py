@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gauntlet_runtime.container_images.errors import ImageRefused, shown
+from gauntlet_runtime.jobs import MOST_COMMAND_BYTES, MOST_WORDS
 
 ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # Docker's
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
-_MOST_WORDS: Final = 256
-_MOST_WORD: Final = 32 << 10
 _MOST_VARIABLES: Final = 1000
 _MOST_VARIABLE_BYTES: Final = 128 << 10
 _ROOT: Final = frozenset({"", "0", "root"})
@@ -85,8 +84,13 @@ def _command(inner: Mapping[str, Any], *, file: str) -> list[str]:
         words += part
     if not words or not words[0]:
         raise ImageRefused("has neither ENTRYPOINT nor CMD; say in the Dockerfile what starts the agent.", file=file)
-    if len(words) > _MOST_WORDS or any(len(word) > _MOST_WORD or "\0" in word for word in words):
-        raise ImageRefused(f"has a command of more than {_MOST_WORDS} words; put it into a script.", file=file)
+    if any("\0" in word for word in words):
+        raise ImageRefused("has a command with a NUL in it; build the image again.", file=file)
+    if len(words) > MOST_WORDS or sum(len(word.encode()) for word in words) > MOST_COMMAND_BYTES:
+        message = (
+            f"has a command of more than {MOST_WORDS} words or {MOST_COMMAND_BYTES >> 10} KiB; put it into a script."
+        )
+        raise ImageRefused(message, file=file)
     return words
 
 
@@ -100,7 +104,7 @@ def _environment(listed: Any, *, file: str, notes: list[str]) -> dict[str, str]:
             found[name] = value
         else:
             notes.append(f"The environment variable '{shown(name)}' has no ordinary name, and is left out.")
-    size = sum(len(name) + len(value.encode(errors="replace")) for name, value in found.items())
+    size = sum(len(name) + len(value.encode()) for name, value in found.items())
     if len(found) > _MOST_VARIABLES or size > _MOST_VARIABLE_BYTES:
         message = f"sets more than {_MOST_VARIABLES} environment variables or {_MOST_VARIABLE_BYTES >> 10} KiB of them."
         raise ImageRefused(f"{message} Put what is long into a file of the image.", file=file)

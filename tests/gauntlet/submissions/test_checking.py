@@ -106,6 +106,8 @@ REJECTED: dict[str, tuple[dict[str, str | bytes | None], str, str]] = {
     "a shell line": ({"agent__yaml": "name: x\ncommand: a | b\n"}, "without a shell", "agent.yaml"),
     "a quotation": ({"agent__yaml": 'name: x\ncommand: python "a\n'}, "quotation mark", "agent.yaml"),
     "script missing": ({"agent__py": None, "agents__py": ""}, "'agents.py'", "agent.yaml"),
+    "a long command": ({"agent__yaml": f"name: x\ncommand: [x, {'y' * 70_000}]\n"}, "70001 bytes", "agent.yaml"),
+    "a long script": ({"agent__yaml": f"name: x\ncommand: sh {'y' * 300}.sh\n"}, "not in the bundle", "agent.yaml"),
     "script outside": ({"agent__yaml": "name: x\ncommand: python ../a.py\n"}, "not in the bundle", "agent.yaml"),
     "not YAML": ({"agent__yaml": "name: [x\n"}, "not YAML", "agent.yaml"),
     "not text": ({"agent__yaml": b"\xff\xfe"}, "UTF-8", "agent.yaml"),

@@ -134,6 +134,11 @@ def test_the_config_says_what_is_started_and_how(take):
     assert [note for note in image.notes if "root" in note and "unprivileged" in note]
 
 
+@pytest.mark.parametrize("place", ["/", "/tmp", "/dev/shm", "/with space\n/and a line break"])
+def test_a_program_may_work_in_its_own_folders_and_in_the_open_ones(take, place):
+    assert take(saved([AGENT.tar], config={"WorkingDir": place})).image.working_directory == place
+
+
 def test_a_user_of_its_own_is_told_that_another_is_used(take):
     image = take(saved([AGENT.tar], config={"User": "app:staff"})).image
     assert image.user == "app:staff"

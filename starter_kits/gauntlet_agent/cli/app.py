@@ -140,12 +140,15 @@ def submit(
     phase: Phase = None,
     name: Annotated[str | None, typer.Option("--name", help="What to call it; agent.yaml's by default.")] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Follow it to the end; exit 1 if it failed.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on with a large upload that broke off, or forget those.")
+    ] = True,
     server: Server = None,
 ) -> None:
     """Check an agent, or take results where the phase does, pack it (not what .gauntletignore names) and upload it.
 
-    With --image the agent is a container image: it is saved, compressed and sent in parts, and a broken connection
-    is gone on with.
+    With --image the agent is a container image: it is saved, compressed and sent. Whatever is large is sent in parts: a
+    broken connection is gone on with, and so is a command that was ended, when it is typed again.
     """
     from gauntlet_agent.cli import submit as steps
     from gauntlet_agent.cli.follow import conclude, follow
@@ -160,10 +163,13 @@ def submit(
             steps.check_fits(path, chosen, manifest)
         steps.announce_attempts(chosen)
         if path is None:
-            made = steps.upload_image(api, competition, chosen, image=image, archive=image_archive, name=name)
+            made = steps.upload_image(
+                api, competition, chosen, image=image, archive=image_archive, name=name, resume=resume
+            )
         else:
             own_name = manifest.name if manifest else ""
-            made = steps.upload(api, competition, chosen, path=path, name=name or own_name or None)
+            name = name or own_name or None
+            made = steps.upload(api, competition, chosen, path=path, name=name, resume=resume)
         typer.echo(api.page_of(made))
         if wait:
             conclude(follow(api, str(made["id"])))

@@ -100,7 +100,8 @@ def _compressor(into: IO[bytes]) -> tuple[str, AbstractContextManager[Any]]:
     try:
         import zstandard
     except ImportError:
-        return ".tar.gz", gzip.GzipFile(fileobj=into, mode="wb", compresslevel=_LEVEL)
+        # Without name and time the same image gives the same bytes, by which a later run knows what it has sent.
+        return ".tar.gz", gzip.GzipFile(filename="", fileobj=into, mode="wb", compresslevel=_LEVEL, mtime=0)
     return ".tar.zst", zstandard.ZstdCompressor(level=_LEVEL).stream_writer(into, closefd=False)
 
 

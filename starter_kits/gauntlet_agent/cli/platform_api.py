@@ -20,6 +20,7 @@ _BASE: Final = "/api/v1"
 _TIMEOUT: Final = httpx.Timeout(30.0, read=60.0)
 _UPLOAD_TIMEOUT: Final = httpx.Timeout(30.0, write=120.0, read=600.0)  # a large archive is checked before the answer
 _STREAM_TIMEOUT: Final = httpx.Timeout(30.0, read=90.0)  # an event stream sends a sign of life more often than that
+_CHUNK: Final = 1 << 16
 _TUS: Final = {"Tus-Resumable": "1.0.0"}  # uploads in parts
 _REFUSED: Final = (401, 403, 409, 429)
 
@@ -96,11 +97,12 @@ class PlatformApi:
             timeout=_UPLOAD_TIMEOUT,
         )
 
-    def submit_sent(self, slug: str, phase: int, *, upload: str, name: str | None) -> dict[str, Any]:
-        """Submit a file that was sent in parts."""
+    def submit_sent(self, slug: str, phase: int, *, upload: str, name: str | None) -> tuple[dict[str, Any], bool]:
+        """Submit a file that was sent in parts; return the submission, and whether an earlier request had made it."""
         path = f"/competitions/{_word(slug)}/phases/{phase}/submissions"
         fields = {"upload": (None, upload), **({"name": (None, name)} if name else {})}
-        return self._object("POST", path, files=fields, timeout=_UPLOAD_TIMEOUT)
+        response = self._send("POST", path, files=fields, timeout=_UPLOAD_TIMEOUT)
+        return self._body_of(response), response.status_code == HTTPStatus.OK
 
     def begin_upload(self, *, length: int, file_name: str) -> str:
         """Begin to send a file in parts; return the upload's id."""
@@ -113,13 +115,24 @@ class PlatformApi:
         """How many bytes of an upload have arrived."""
         return self._number(self._send("HEAD", f"/uploads/{_word(upload)}", headers=_TUS), "Upload-Offset")
 
-    def send_part(self, upload: str, part: bytes, *, offset: int) -> int:
-        """Send the part that begins at ``offset``; return how many bytes have arrived."""
-        checksum = f"sha256 {base64.b64encode(hashlib.sha256(part).digest()).decode()}"
+    def delete_upload(self, upload: str) -> None:
+        """Forget an upload that is not wanted any more."""
+        self._send("DELETE", f"/uploads/{_word(upload)}", headers=_TUS)
+
+    def send_part(self, upload: str, file: IO[bytes], *, offset: int, most: int) -> int:
+        """Send at most ``most`` bytes of a file from ``offset`` on; return how many have arrived.
+
+        They are read twice, for their checksum and while they are sent, and never held in memory as a whole.
+        """
+        digest, length = hashlib.sha256(), 0
+        for chunk in _read(file, offset=offset, most=most):
+            digest.update(chunk)
+            length += len(chunk)
         headers = {**_TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset)}
-        headers["Upload-Checksum"] = checksum
-        path = f"/uploads/{_word(upload)}"
-        response = self._send("PATCH", path, content=part, headers=headers, timeout=_UPLOAD_TIMEOUT)
+        headers["Upload-Checksum"] = f"sha256 {base64.b64encode(digest.digest()).decode()}"
+        headers["Content-Length"] = str(length)
+        path, content = f"/uploads/{_word(upload)}", _read(file, offset=offset, most=length)
+        response = self._send("PATCH", path, content=content, headers=headers, timeout=_UPLOAD_TIMEOUT)
         return self._number(response, "Upload-Offset")
 
     def _number(self, response: httpx.Response, header: str) -> int:
@@ -168,7 +181,9 @@ class PlatformApi:
             page = self._object("GET", path, params=dict(httpx.URL(following).params))
 
     def _object(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        response = self._send(method, path, **request)
+        return self._body_of(self._send(method, path, **request))
+
+    def _body_of(self, response: httpx.Response) -> dict[str, Any]:
         try:
             body = response.json()
         except ValueError:
@@ -215,6 +230,14 @@ class PlatformApi:
         wait = body.get("retry_after") if status == HTTPStatus.TOO_MANY_REQUESTS else None
         seconds = float(wait) if isinstance(wait, int | float) else None
         raise CommandFailed(message, code=code, hints=hints, retry_after=seconds, status=status)
+
+
+def _read(file: IO[bytes], *, offset: int, most: int) -> Iterator[bytes]:
+    """What a file holds from a place on, in chunks."""
+    file.seek(offset)
+    while most and (chunk := file.read(min(_CHUNK, most))):
+        most -= len(chunk)
+        yield chunk
 
 
 def _word(text: str) -> str:

@@ -23,8 +23,9 @@ from gauntlet_agent.bundle import (
 from gauntlet_agent.cli.failure import CommandFailed, Exit
 from gauntlet_agent.cli.images import archive_of, opened_archive
 from gauntlet_agent.cli.output import clean, console, moment, size
-from gauntlet_agent.cli.parts import send_in_parts
+from gauntlet_agent.cli.parts import PART_BYTES, sent_file, submit_in_parts
 from gauntlet_agent.cli.platform_api import PlatformApi
+from gauntlet_agent.cli.progress import Counted, progress
 from gauntlet_agent.errors import GauntletError
 
 
@@ -149,8 +150,13 @@ def packed(path: Path) -> Iterator[tuple[IO[bytes], str, int]]:
         yield made, f"{path.resolve().name}.zip", length
 
 
-def upload(api: PlatformApi, slug: str, phase: Mapping[str, Any], *, path: Path, name: str | None) -> dict[str, Any]:
-    """Pack and send a bundle; return what the platform made of it.
+def upload(
+    api: PlatformApi, slug: str, phase: Mapping[str, Any], *, path: Path, name: str | None, resume: bool = True
+) -> dict[str, Any]:
+    """Pack and send a bundle, a large one in parts; return what the platform made of it.
+
+    Args:
+        resume: whether to go on with what an earlier run has sent of a large one.
 
     Raises:
         CommandFailed: it is too large, or the platform refused it.
@@ -159,19 +165,31 @@ def upload(api: PlatformApi, slug: str, phase: Mapping[str, Any], *, path: Path,
         most = (phase.get("limits") or {}).get("max_bundle_bytes")
         if most is not None and length > most:
             raise CommandFailed(f"The bundle is {size(length)}; this phase takes {size(most)} at most.")
-        with _progress(file_name, length) as advance:
-            source = cast(IO[bytes], _Counted(bundle, advance))
-            return api.submit(slug, int(phase["index"]), bundle=source, file_name=file_name, name=name)
+        index = int(phase["index"])
+        if length > PART_BYTES:
+            sent = sent_file(api, slug, index, file=bundle, file_name=file_name, length=length)
+            return submit_in_parts(api, bundle, sent=sent, name=name, resume=resume)
+        with progress(file_name, length) as advance:
+            source = cast(IO[bytes], Counted(bundle, advance))
+            return api.submit(slug, index, bundle=source, file_name=file_name, name=name)
 
 
 def upload_image(
-    api: PlatformApi, slug: str, phase: Mapping[str, Any], *, image: str | None, archive: Path | None, name: str | None
+    api: PlatformApi,
+    slug: str,
+    phase: Mapping[str, Any],
+    *,
+    image: str | None,
+    archive: Path | None,
+    name: str | None,
+    resume: bool = True,
 ) -> dict[str, Any]:
     """Send a container image in parts and submit it; return what the platform made of it.
 
     Args:
         image: its name in Docker, or
         archive: a file that holds one.
+        resume: whether to go on with what an earlier run has sent of it.
 
     Raises:
         CommandFailed: there is no such image, it is too large, or the platform refused it.
@@ -183,59 +201,5 @@ def upload_image(
         most = (phase.get("limits") or {}).get("max_image_bytes")
         if most is not None and length > most:
             raise CommandFailed(f"The image is {size(length)}; this platform takes {size(most)} at most.")
-        with _progress(file_name, length) as advance:
-            sent = send_in_parts(api, file, file_name=file_name, length=length, advance=advance)
-    return api.submit_sent(slug, int(phase["index"]), upload=sent, name=name)
-
-
-class _Counted:
-    """A file that says how far it has been read; only what an HTTP client needs of one."""
-
-    def __init__(self, file: IO[bytes], advance: Any) -> None:
-        self._file = file
-        self._advance = advance
-
-    def read(self, length: int = -1) -> bytes:
-        chunk = self._file.read(length)
-        self._advance(len(chunk))
-        return chunk
-
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    def seek(self, position: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(position, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-
-@contextmanager
-def _progress(name: str, length: int) -> Iterator[Any]:
-    """A bar in bytes and seconds; without a terminal, one line at the end."""
-    out = console(stderr=True)
-    if not out.is_terminal:
-        yield lambda _count: None
-        out.print(f"Uploaded {clean(name)} ({size(length)}).")
-        return
-    from rich.progress import (
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=out) as progress:
-        task = progress.add_task(clean(name), total=length)
-        yield lambda count: progress.advance(task, count)
+        sent = sent_file(api, slug, int(phase["index"]), file=file, file_name=file_name, length=length)
+        return submit_in_parts(api, file, sent=sent, name=name, resume=resume)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,8 +108,14 @@ class Platform:
     requests: list[tuple[str, str]] = field(default_factory=list)
     agents: set[str | None] = field(default_factory=set)
     uploads: list[dict[str, Any]] = field(default_factory=list)
-    parts: bytes = b""  # what has come of the upload in parts, whose id is u1
+    parts: bytes = b""  # what has come of the upload in parts, whose id is u1, of a second one u2
+    begun: int = 0  # how many such were begun; the last is the one that is kept
+    gone: set[str] = field(default_factory=set)  # those that expired or were deleted
+    became: set[str] = field(default_factory=set)  # those that were submitted
+    hangs_from: int | None = None  # a part that begins there or later gets no answer while this is so
+    hanging: threading.Event = field(default_factory=threading.Event)
     announced: tuple[int, str] | None = None  # its length and metadata
+    breaks_at_submission: int = 0  # how often its answer is lost
     breaks: int = 0  # how many parts break off in the middle, from the next on
     submitted: list[dict[str, Any]] = field(default_factory=list)  # of an upload in parts
     cancelled: list[str] = field(default_factory=list)
@@ -152,8 +159,15 @@ def _application(platform: Platform) -> Starlette:
     async def upload(request: Request) -> Response:
         form = await request.form()
         if "upload" in form:
-            platform.submitted.append({name: str(value) for name, value in form.items()})
-            return JSONResponse({"id": "s1", "url": "/submissions/s1/", "state": "received"}, status_code=201)
+            again = str(form["upload"]) in platform.became
+            if not again:
+                platform.became.add(str(form["upload"]))
+                platform.submitted.append({name: str(value) for name, value in form.items()})
+            if platform.breaks_at_submission:
+                platform.breaks_at_submission -= 1
+                raise ConnectionError("broken off")
+            made = {"id": "s1", "url": "/submissions/s1/", "state": "received"}
+            return JSONResponse(made, status_code=200 if again else 201)
         bundle: Any = form["bundle"]
         content = await bundle.read()
         platform.uploads.append(
@@ -170,15 +184,29 @@ def _application(platform: Platform) -> Starlette:
 
     async def begin(request: Request) -> Response:
         platform.announced = (int(request.headers["upload-length"]), request.headers["upload-metadata"])
-        return Response(status_code=201, headers={"Location": "http://internal.example/api/v1/uploads/u1"})
+        platform.begun, platform.parts = platform.begun + 1, b""
+        place = f"http://internal.example/api/v1/uploads/u{platform.begun}"
+        return Response(status_code=201, headers={"Location": place})
 
     async def part(request: Request) -> Response:
         assert request.headers["tus-resumable"] == "1.0.0"
+        identity = request.path_params["id"]
+        if identity in platform.gone or identity != f"u{platform.begun}":
+            return problem(404, "not_found", "There is no such upload (any more). Begin a new one.")
+        if request.method == "DELETE":
+            platform.gone.add(identity)
+            return Response(status_code=204)
         if request.method == "HEAD":
             return Response(headers={"Upload-Offset": str(len(platform.parts))})
         if int(request.headers["upload-offset"]) != len(platform.parts):
             return problem(409, "wrong_offset", "The part does not begin where the upload ends.")
         content = await request.body()
+        while platform.hangs_from is not None and len(platform.parts) >= platform.hangs_from:
+            platform.hanging.set()
+            await asyncio.sleep(0.01)
+        if platform.hanging.is_set():
+            platform.hanging.clear()
+            return problem(503, "away", "Its sender is gone.")
         if platform.breaks:
             platform.breaks -= 1
             platform.parts += content[: len(content) // 2]
@@ -250,8 +278,9 @@ def _application(platform: Platform) -> Starlette:
         (f"{phase}/leaderboard", board, "GET", True),
         (f"{phase}/leaderboard.csv", csv, "GET", True),
         ("/uploads", begin, "POST", False),
-        ("/uploads/u1", part, "PATCH", False),
-        ("/uploads/u1", part, "HEAD", False),
+        ("/uploads/{id}", part, "PATCH", False),
+        ("/uploads/{id}", part, "HEAD", False),
+        ("/uploads/{id}", part, "DELETE", False),
         ("/submissions", mine, "GET", False),
         ("/submissions/{id}", one, "GET", False),
         ("/submissions/{id}/log", log, "GET", False),
@@ -277,10 +306,11 @@ def platform(listening: Any) -> Iterator[Platform]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own for the command's configuration and cache."""
+    """A home of its own for the command's configuration, cache and state."""
     folder = tmp_path / "home"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     for name in ("GAUNTLET_SERVER", "GAUNTLET_TOKEN", "GAUNTLET_URL"):
         monkeypatch.delenv(name, raising=False)
     return folder

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from pydantic import SecretStr
 
-from gauntlet.metering.configuration import checked_url
+from gauntlet.metering.configuration import checked_key, checked_url
 from gauntlet.metering.models import Account, ModelProvider
 from gauntlet.metering.sealing import seal
 
@@ -41,6 +41,15 @@ class ProviderForm(ProviderFormBase):
             return checked_url(self.cleaned_data["url"])
         except ValueError as error:
             raise forms.ValidationError(f"The address {error}.") from error
+
+    def clean_key(self) -> str:
+        """A key that a request can carry."""
+        key: str = self.cleaned_data["key"]
+        try:
+            checked_key(SecretStr(key))
+        except ValueError as error:
+            raise forms.ValidationError(f"The key {error}.") from error
+        return key
 
     def save(self, commit: bool = True) -> ModelProvider:
         """Seal the key, where one was given."""

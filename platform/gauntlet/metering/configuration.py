@@ -15,7 +15,13 @@ def checked_url(url: str, *, https: bool = False) -> str:
     Raises:
         ValueError: it is no http or https address, or it holds a user, a query or a fragment.
     """
-    parts = urlsplit(url)
+    if not url.isprintable() or " " in url:
+        raise ValueError("must hold no space and no line break")
+    try:
+        parts = urlsplit(url)
+        _ = (parts.port, (parts.hostname or "").encode("idna"))
+    except ValueError:
+        raise ValueError("must have a host name and, where it has one, a port that there can be") from None
     if https and parts.scheme != "https":
         raise ValueError("must begin with https://")
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -23,6 +29,18 @@ def checked_url(url: str, *, https: bool = False) -> str:
     if parts.username or parts.query or parts.fragment:
         raise ValueError("must hold no user, no query and no fragment")
     return url.rstrip("/")
+
+
+def checked_key(key: SecretStr) -> SecretStr:
+    """A provider's key that a request can carry; the empty one is none.
+
+    Raises:
+        ValueError: it holds what no key can hold; the message does not quote it.
+    """
+    text = key.get_secret_value()
+    if not (text.isascii() and (not text or text.isprintable())) or " " in text:
+        raise ValueError("holds a space, a line break or a letter that no key has: copy it anew")
+    return key
 
 
 T = TypeVar("T")
@@ -36,7 +54,7 @@ class Provider(_Setting):
     """A provider that the operator pays for."""
 
     url: Annotated[str, AfterValidator(checked_url)]
-    key: SecretStr = SecretStr("")
+    key: Annotated[SecretStr, AfterValidator(checked_key)] = SecretStr("")
     limit_field: str = "max_tokens"
     competitions: list[str] | None = None  # slugs of those that may use it; all where None
 

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.models import Competition
-from gauntlet.metering.configuration import checked_url
+from gauntlet.metering.configuration import checked_key, checked_url
 from gauntlet.metering.models import Account, KeptAnswer, ModelProvider, Reservation
 from gauntlet.metering.sealing import seal
 from gauntlet.storage.models import Form
@@ -55,11 +55,11 @@ def set_provider(
         trusted: an operator says so; an organizer's provider is called at public addresses only, over https
 
     Raises:
-        ValueError: the address is none, or not one that may be named.
+        ValueError: the address is none, or not one that may be named; or the key is none.
     """
     fields = {
         "url": checked_url(url, https=not trusted),
-        "sealed_key": seal(key),
+        "sealed_key": seal(checked_key(key)),
         "limit_field": limit_field,
         "trusted": trusted,
     }

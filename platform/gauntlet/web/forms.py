@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from pydantic import SecretStr
 
 from gauntlet.accounts.models import TokenScope
 from gauntlet.competitions.models import Phase
-from gauntlet.metering.configuration import checked_url
+from gauntlet.metering.configuration import checked_key, checked_url
 from gauntlet.reviews.models import Familiarity
 from gauntlet.reviews.services import MOST_ITEMS
 from gauntlet.web.validation_page import MOST_BYTES
@@ -89,6 +90,15 @@ class ModelProviderForm(forms.Form):
             return checked_url(self.cleaned_data["url"], https=True)
         except ValueError as error:
             raise forms.ValidationError(f"The address {error}.") from error
+
+    def clean_key(self) -> str:
+        """A key that a request can carry."""
+        key: str = self.cleaned_data["key"]
+        try:
+            checked_key(SecretStr(key))
+        except ValueError as error:
+            raise forms.ValidationError(f"The key {error}.") from error
+        return key
 
 
 class DrawForm(forms.Form):

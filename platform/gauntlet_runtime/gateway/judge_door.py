@@ -26,7 +26,7 @@ from gauntlet_runtime.gateway.meter import Pace, too_many_at_once, too_many_in_a
 from gauntlet_runtime.gateway.model_bank import ModelBank
 from gauntlet_runtime.gateway.model_replies import passed_on, send_content, send_error, send_stream, shown, to_json
 from gauntlet_runtime.gateway.model_requests import Call, offered, read_call
-from gauntlet_runtime.gateway.upstream import Answer, KeyRefused, ProviderFailed, RequestRefused, Upstream
+from gauntlet_runtime.gateway.upstream import Answer, ProviderFailed, RequestRefused, Upstream, WronglySet
 from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 from gauntlet_scoring.failures import FailureCode
 
@@ -178,7 +178,7 @@ class JudgeDoor:
         return self._tell(429, "budget_exceeded", FailureCode.SCORING_ERROR, said)
 
     def _failed(self, error: ProviderFailed) -> ApiError:
-        if isinstance(error, KeyRefused):
+        if isinstance(error, WronglySet):
             return self._tell(
                 503, "model_unavailable", FailureCode.SCORING_ERROR, f"The judge cannot be asked: {error}"
             )

@@ -34,7 +34,7 @@ from gauntlet_runtime.gateway.model_replies import (
 )
 from gauntlet_runtime.gateway.model_requests import Call, offered, read_call
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
-from gauntlet_runtime.gateway.upstream import Answer, KeyRefused, ProviderFailed, RequestRefused, Upstream
+from gauntlet_runtime.gateway.upstream import Answer, ProviderFailed, RequestRefused, Upstream, WronglySet
 from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 from gauntlet_scoring.failures import FailureCode
 
@@ -181,7 +181,7 @@ class ModelDoor:
             raise passed_on(error) from error
         except ProviderFailed as error:
             self._settle(episode, made, status=503, tries=error.tries)
-            if isinstance(error, KeyRefused):
+            if isinstance(error, WronglySet):
                 raise self._locked_out(error) from error
             raise self._unavailable(episode, str(error)) from error
         self._settle(episode, made, status=200, answer=answer, cached=kept is not None, tries=answer.tries)
@@ -278,7 +278,7 @@ class ModelDoor:
         self._job.end_soon(episode, FailureCode.BUDGET_EXCEEDED, sentence)
         return ApiError(429, "budget_exceeded", f"{sentence} This ends the episode.")
 
-    def _locked_out(self, error: KeyRefused) -> ApiError:
+    def _locked_out(self, error: WronglySet) -> ApiError:
         """The end of all episodes: no call of any of them would be answered until somebody has set another key."""
         said = f"The language models of this competition cannot be asked: {error}"
         self._job.give_up(said)

@@ -51,7 +51,7 @@ class PublicTransport(httpx.AsyncHTTPTransport):
         host = request.url.host
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, request.url.port, type=socket.SOCK_STREAM)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter of a name that cannot be one
             raise httpx.ConnectError("the name was not found", request=request) from error
         addresses = [str(entry[4][0]) for entry in found]
         if not all(self._allowed(ip_address(address)) for address in addresses):

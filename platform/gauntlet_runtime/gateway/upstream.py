@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
 import pydantic_core
@@ -25,6 +26,7 @@ _THE_AGENTS: Final = frozenset({400, 413, 415, 422})  # the request itself was r
 _THE_KEYS: Final = frozenset({401, 403})
 _PASSING: Final = frozenset({408, 409, 425, 429})  # may go by itself, as every 5xx may
 _DONE: Final = b"[DONE]"
+_SECRET_CHARACTERS: Final = 8  # a shorter key is a placeholder, and may be any word of an answer
 
 _log = logging.getLogger(__name__)
 
@@ -59,8 +61,8 @@ class ProviderFailed(Exception):
         self.tries = tries
 
 
-class KeyRefused(ProviderFailed):
-    """The provider does not accept the key that is set for it: until another is, asking again is vain."""
+class WronglySet(ProviderFailed):
+    """The provider's key is not accepted, or its address is none: until another is set, asking again is vain."""
 
 
 class _TryAgain(Exception):
@@ -77,10 +79,11 @@ class Upstream:
         self._named = f"the provider '{provider}'" if provider else "the provider"
         self._set_by = access.set_by
         self._key = access.key.get_secret_value()
-        headers = {"content-type": "application/json"}
-        if self._key:
-            headers["authorization"] = f"Bearer {self._key}"
         self._url = access.url.rstrip("/")
+        self._wrong = self._what_is_wrong()
+        headers = {"content-type": "application/json"}
+        if self._key and self._wrong is None:
+            headers["authorization"] = f"Bearer {self._key}"
         limits = httpx.Limits(max_connections=None)
         transport = httpx.AsyncHTTPTransport(limits=limits, trust_env=False)
         if access.public_only:
@@ -101,7 +104,10 @@ class Upstream:
         Raises:
             RequestRefused
             ProviderFailed: it was tried as often as the patience allows.
+            WronglySet
         """
+        if self._wrong is not None:
+            raise WronglySet(self._wrong, 0)
         body = pydantic_core.to_json(request)
         for number in range(1, self._patience.tries + 1):
             try:
@@ -139,20 +145,30 @@ class Upstream:
         if status in _PASSING or status >= 500:
             raise _TryAgain(f"it answered with status {status}", after=_retry_after(response))
         if status in _THE_KEYS:
-            raise KeyRefused(self._why_refused(status), 0)
+            raise WronglySet(self._to_be_set_anew("refused the key", f"status {status}"), 0)
         raise ProviderFailed(f"it answered with status {status}", 0)
 
-    def _why_refused(self, status: int) -> str:
+    def _what_is_wrong(self) -> str | None:
+        """Why nobody can be called with what was set, or None."""
+        if self._key and not (self._key.isascii() and self._key.isprintable()):
+            return self._to_be_set_anew("cannot be sent the key", "it holds what no key can hold")
+        try:
+            wrong = not httpx.URL(self._url).host or urlsplit(self._url).port == 0
+        except (httpx.InvalidURL, ValueError):
+            wrong = True
+        return self._to_be_set_anew("cannot be called at the address", "it is none") if wrong else None
+
+    def _to_be_set_anew(self, what: str, why: str) -> str:
         """Who has to do what, as whole sentences."""
         whose = "the competition's organizer" if self._set_by == "organizer" else "the operator of this installation"
         return (
-            f"{self._named} refused the key that {whose} set for it (status {status}). "
+            f"{self._named} {what} that {whose} set for it ({why}). "
             f"{whose[0].upper()}{whose[1:]} has to set a valid one."
         )
 
     def _without_key(self, content: bytes) -> bytes:
         """Some providers quote the key, or what they were sent, in what they say."""
-        return content.replace(self._key.encode(), b"***") if self._key else content
+        return content.replace(self._key.encode(), b"***") if len(self._key) >= _SECRET_CHARACTERS else content
 
 
 async def _whole(response: httpx.Response) -> bytes:

@@ -109,6 +109,15 @@ def test_the_command_says_what_is_wrong(
 
 
 @pytest.mark.django_db
+def test_the_command_takes_no_key_that_no_request_can_carry(make_phase: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("“copied from a page”\n"))
+    with pytest.raises(CommandError, match="The key holds") as caught:
+        call_command("set_model_provider", "mine", competition=make_phase().competition.slug, url=URL)
+    assert "copied from" not in str(caught.value)
+    assert not ModelProvider.objects.exists()
+
+
+@pytest.mark.django_db
 def test_the_operators_page_writes_the_key_and_never_shows_it(make_phase: Any) -> None:
     competition = make_phase().competition
     person = get_user_model().objects.create_superuser("operator", "operator@example.org", "a long pass phrase")
@@ -125,6 +134,7 @@ def test_the_operators_page_writes_the_key_and_never_shows_it(make_phase: Any) -
         shown = client.get(address).content.decode()
         assert KEY not in shown
         assert provider.sealed_key not in shown
+    assert "copy it anew" in client.post(page, {**form, "key": "schlüssel"}).content.decode()
     refused = client.post(page, {**form, "url": "example.org", "key": "sk-never-kept"})
     assert "must begin with https" in refused.content.decode()
     assert "sk-never-kept" not in refused.content.decode()
@@ -144,6 +154,8 @@ def test_prices_are_decimals_and_a_providers_own_come_first(settings: Any) -> No
     [
         ({"p": {"url": "example.org", "key": KEY}}, "p.url: "),
         ({"p": {"url": URL, "key": [KEY]}}, "p.key: "),
+        ({"p": {"url": URL, "key": f"{KEY}\n{KEY}"}}, "p.key: .*copy it anew"),
+        ({"p": {"url": "https://example.org:0x1/v1", "key": KEY}}, "p.url: .*a port"),
         ({"p": {"url": URL, "keys": KEY}}, "p.keys: "),
         ([KEY], "valid dictionary"),
     ],
@@ -188,7 +200,13 @@ def test_an_organizer_sets_a_provider_and_its_key_is_never_shown(organizer: tupl
     [
         ("url", "http://models.example.org/v1", "must begin with https"),
         ("url", "https://user@models.example.org/v1", "no user"),
+        ("url", "https://models.example.org:99999/v1", "a port that there can be"),
+        ("url", "https://models..example.org/v1", "must have a host name"),
+        ("url", "https://[::1/v1", "must have a host name"),
+        ("url", "https://models.example.org/v 1", "no space"),
         ("key", "", "required"),
+        ("key", "“sk-not-kept”", "copy it anew"),
+        ("key", "sk-not-kept and more", "copy it anew"),
         ("name", "mi ne", "valid"),
         ("limit_field", "other", "valid choice"),
     ],

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import SecretStr
+
+from gauntlet_runtime.gateway.upstream import ProviderFailed, Upstream, WronglySet
+from gauntlet_runtime.metering import ModelAccess, ModelPatience
 
 TRANSIENT = ("500", "502", "503", "529", "429", "408", "429:0", "garbage", "empty", "cut", "reset")
 
@@ -90,6 +94,58 @@ def test_a_refused_key_is_named_and_ends_every_episode_at_once(models, status):
     (sentence,) = {episode.message for episode in outcome.episodes}
     assert "the provider 'ours' refused the key that the operator" in sentence
     assert "has to set a valid one" in sentence
+
+
+REQUEST = {"model": "small", "messages": [{"role": "user", "content": "x"}]}
+
+
+@pytest.mark.parametrize("public_only", [False, True])
+@pytest.mark.parametrize(
+    ("url", "key", "what"),
+    [
+        ("http://127.0.0.1:99999/v1", "k", "address"),
+        ("http://xn--a.invalid/v1", "k", "address"),
+        ("http://[::1/v1", "k", "address"),
+        ("http://1.1.1.1:9/v\n1", "k", "address"),
+        ("http://1.1.1.1:9/v1", "schlüssel", "key"),
+        ("http://1.1.1.1:9/v1", "two\nlines", "key"),
+    ],
+)
+async def test_an_address_or_a_key_that_is_none_is_the_fault_of_who_set_it(url, key, what, public_only):
+    access = ModelAccess(url=url, key=SecretStr(key), public_only=public_only, set_by="organizer")
+    upstream = Upstream(access, ModelPatience(tries=1, call_seconds=5.0), provider="ours")
+    with pytest.raises(WronglySet, match=f"the {what} that the competition's organizer set"):
+        await upstream.ask("chat/completions", REQUEST, stream=False)
+    await upstream.close()
+
+
+@pytest.mark.parametrize("public_only", [False, True])
+@pytest.mark.parametrize("host", ["a..invalid", f"{'a' * 70}.invalid", "nowhere.invalid"])
+async def test_a_name_that_means_nothing_is_a_provider_that_cannot_be_reached(host, public_only):
+    access = ModelAccess(url=f"http://{host}/v1", public_only=public_only)
+    upstream = Upstream(access, ModelPatience(tries=1, call_seconds=5.0))
+    with pytest.raises(ProviderFailed, match="the connection failed"):
+        await upstream.ask("chat/completions", REQUEST, stream=False)
+    await upstream.close()
+
+
+def test_a_key_that_is_none_ends_every_episode_at_once(models):
+    models.platform.key = "“a key”"
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nsay(answer(e)[0])", keys=["A", "B"])
+    assert outcome.said == [503, 410]
+    assert [episode.failure for episode in outcome.episodes] == ["environment_error"] * 2
+
+
+def test_a_placeholder_for_a_key_is_not_taken_out_of_answers(models):
+    models.server.wants_key = False
+    models.platform.key = "token"
+    models.server.says = lambda body, call: "a token is a token"
+    outcome = models.agent(
+        "e = next_episode()\nstatus, said = chat('x')\nsay(said['choices'][0]['message']['content'])\nanswer(e)"
+    )
+    assert outcome.said == ["a token is a token"]
+    result = outcome.record()[2]
+    assert (result.estimated, result.prompt_tokens) == (False, 1)
 
 
 def test_a_request_that_the_provider_refuses_is_the_agents_affair(models):

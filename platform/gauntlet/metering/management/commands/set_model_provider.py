@@ -13,6 +13,7 @@ from django.core.validators import validate_slug
 from pydantic import SecretStr
 
 from gauntlet.competitions.models import Competition
+from gauntlet.metering.configuration import checked_key
 from gauntlet.metering.services import remove_provider, set_provider
 
 
@@ -60,6 +61,8 @@ class Command(BaseCommand):
 
 
 def _read_key() -> SecretStr:
-    if sys.stdin.isatty():
-        return SecretStr(getpass.getpass("Key (not shown): ").strip())
-    return SecretStr(sys.stdin.readline().strip())
+    given = getpass.getpass("Key (not shown): ") if sys.stdin.isatty() else sys.stdin.readline()
+    try:
+        return checked_key(SecretStr(given.strip()))
+    except ValueError as error:
+        raise CommandError(f"The key {error}.") from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,11 @@ class ModelBank:
     async def reserve(self, reservation: Reservation) -> Refusal | None:
         """Hold the call's maximum against the evaluation's budget, or say why not."""
         reply = await self._ask(reservation.id, ModelReserve(reservation=reservation))
-        return Refusal(shortage=Shortage.UNAVAILABLE) if reply is None else reply.refusal
+        refusal = Refusal(shortage=Shortage.UNAVAILABLE) if reply is None else reply.refusal
+        if refusal is not None and refusal.shortage is Shortage.UNAVAILABLE:
+            # Its answer was lost or comes too late: it may be held all the same, for a call that nobody makes.
+            self.settle(Settlement(id=reservation.id, tokens=0, cost=Decimal(0), paid=False))
+        return refusal
 
     def settle(self, settlement: Settlement) -> None:
         """Give back what was not used."""

@@ -115,9 +115,13 @@ NAMESPACE_FLAGS: Mapping[str, int] = {
 # clone3(2) hides its flags behind a pointer. ENOSYS makes every C library fall back to clone.
 CLONE3 = 435
 
-# socket(2): a namespace does not hold back vsock, and the kernel's crypto and packet sockets are attack surface.
+# socket(2): a namespace does not hold back vsock, the kernel's crypto and packet sockets are attack surface, and what
+# lies in the queues of netlink sockets counts towards no memory limit (decision 0027). Protocols of the internet
+# families beyond the two that programs use are modules, which asking for a socket loads.
 SOCKET = (41, 198)
-SOCKET_FAMILIES: Mapping[str, int] = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+AF_UNIX = 1
+INTERNET: Mapping[str, int] = {"AF_INET": 2, "AF_INET6": 10}
+PROTOCOLS: Mapping[str, int] = {"the family's own": 0, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17}
 
 # ioctl(2): pushing characters into a terminal that somebody else reads.
 IOCTL = (16, 29)
@@ -135,6 +139,7 @@ _OFFSET_NR = 0
 _OFFSET_ARCH = 4
 _OFFSET_ARG0 = 16  # the low half of a 64-bit argument on a little-endian machine; the kernel uses no more of an int
 _OFFSET_ARG1 = 24
+_OFFSET_ARG2 = 32
 
 _ALLOW = 0x7FFF0000
 _KILL_PROCESS = 0x80000000
@@ -193,16 +198,24 @@ def bpf(machine: str) -> bytes:
     for flag in NAMESPACE_FLAGS.values():
         flags |= flag
     program += _when(CLONE[column], [_load(_OFFSET_ARG0), (_JSET, 0, 1, flags), _give(_errno(errno.EPERM))])
-    families: list[_Instruction] = [_load(_OFFSET_ARG0)]
-    for family in SOCKET_FAMILIES.values():
-        families += [(_JEQ, 0, 1, family), _give(_ALLOW)]
-    program += _when(SOCKET[column], [*families, _give(_errno(errno.EAFNOSUPPORT))])
+    program += _when(SOCKET[column], _sockets())
     requests: list[_Instruction] = [_load(_OFFSET_ARG1)]
     for request in DENIED_IOCTLS.values():
         requests += [(_JEQ, 0, 1, request), _give(_errno(errno.EPERM))]
     program += _when(IOCTL[column], requests)
     program.append(_give(_ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def _sockets() -> list[_Instruction]:
+    """The part of the filter that decides on socket(2)."""
+    block: list[_Instruction] = [_load(_OFFSET_ARG0), (_JEQ, 0, 1, AF_UNIX), _give(_ALLOW)]
+    families = list(INTERNET.values())
+    block += [(_JEQ, len(families) - number, 0, family) for number, family in enumerate(families)]
+    block += [_give(_errno(errno.EAFNOSUPPORT)), _load(_OFFSET_ARG2)]
+    for protocol in PROTOCOLS.values():
+        block += [(_JEQ, 0, 1, protocol), _give(_ALLOW)]
+    return [*block, _give(_errno(errno.EPROTONOSUPPORT))]
 
 
 def _when(number: int, block: list[_Instruction]) -> list[_Instruction]:
@@ -215,14 +228,12 @@ def docker_profile() -> dict[str, Any]:
     """The same rules as Docker's JSON."""
     rules: list[dict[str, Any]] = [_rule(sorted(DENIED), errno.EPERM), _rule(["clone3"], errno.ENOSYS)]
     for flag in NAMESPACE_FLAGS.values():
-        rules.append(_rule(["clone"], errno.EPERM, index=0, op="SCMP_CMP_MASKED_EQ", value=flag, second=flag))
-    allowed = set(SOCKET_FAMILIES.values())
-    for family in range(max(allowed)):
-        if family not in allowed:
-            rules.append(_rule(["socket"], errno.EAFNOSUPPORT, index=0, op="SCMP_CMP_EQ", value=family))
-    rules.append(_rule(["socket"], errno.EAFNOSUPPORT, index=0, op="SCMP_CMP_GT", value=max(allowed)))
+        rules.append(_rule(["clone"], errno.EPERM, _compare(0, "SCMP_CMP_MASKED_EQ", flag, flag)))
+    rules += _but("socket", [], 0, {AF_UNIX, *INTERNET.values()}, errno.EAFNOSUPPORT)
+    for family in INTERNET.values():
+        rules += _but("socket", [_compare(0, "SCMP_CMP_EQ", family)], 2, set(PROTOCOLS.values()), errno.EPROTONOSUPPORT)
     for request in DENIED_IOCTLS.values():
-        rules.append(_rule(["ioctl"], errno.EPERM, index=1, op="SCMP_CMP_MASKED_EQ", value=0xFFFFFFFF, second=request))
+        rules.append(_rule(["ioctl"], errno.EPERM, _compare(1, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, request)))
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
         # Without sub-architectures: a 32-bit program is killed, as above.
@@ -231,10 +242,17 @@ def docker_profile() -> dict[str, Any]:
     }
 
 
-def _rule(
-    names: list[str], number: int, *, index: int | None = None, op: str = "", value: int = 0, second: int = 0
-) -> dict[str, Any]:
+def _rule(names: list[str], number: int, *compared: dict[str, Any]) -> dict[str, Any]:
     rule: dict[str, Any] = {"names": names, "action": "SCMP_ACT_ERRNO", "errnoRet": int(number)}
-    if index is not None:
-        rule["args"] = [{"index": index, "value": value, "valueTwo": second, "op": op}]
-    return rule
+    return {**rule, "args": list(compared)} if compared else rule
+
+
+def _compare(index: int, how: str, value: int, second: int = 0) -> dict[str, Any]:
+    return {"index": index, "value": value, "valueTwo": second, "op": how}
+
+
+def _but(name: str, given: list[dict[str, Any]], index: int, allowed: set[int], number: int) -> list[dict[str, Any]]:
+    """Rules that refuse a call whose argument is none of the allowed ones: Docker knows no rule that says "none of"."""
+    others = [_compare(index, "SCMP_CMP_EQ", value) for value in range(max(allowed)) if value not in allowed]
+    others.append(_compare(index, "SCMP_CMP_GT", max(allowed)))
+    return [_rule([name], number, *given, other) for other in others]

@@ -50,7 +50,7 @@ def test_the_hosts_loopback_and_its_abstract_sockets_are_out_of_reach(execute):
 
 
 def test_there_is_no_interface_but_loopback(execute):
-    finished = execute("import socket; print([name for _, name in socket.if_nameindex()])")
+    finished = execute("print([line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line])")
     assert finished.stdout == "['lo']\n"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import operator
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,8 @@ KILL = 0x80000000
 EPERM = 0x00050000 | errno.EPERM
 ENOSYS = 0x00050000 | errno.ENOSYS
 EAFNOSUPPORT = 0x00050000 | errno.EAFNOSUPPORT
+EPROTONOSUPPORT = 0x00050000 | errno.EPROTONOSUPPORT
+FAMILIES = {seccomp.AF_UNIX, *seccomp.INTERNET.values()}
 MACHINES = sorted(seccomp.ARCHITECTURES)
 
 
@@ -70,8 +74,18 @@ def test_clone_is_refused_exactly_with_a_namespace_flag(machine, flags):
 @given(family=st.integers(0, 100), upper=st.integers(0, 2**32 - 1))
 def test_the_upper_half_of_an_argument_smuggles_no_socket_through(machine, family, upper):
     number = seccomp.SOCKET[seccomp.ARCHITECTURES[machine].column]
-    allowed = family in seccomp.SOCKET_FAMILIES.values()
-    assert answer(machine, number, (upper << 32 | family,)) == (ALLOW if allowed else EAFNOSUPPORT)
+    assert answer(machine, number, (upper << 32 | family,)) == (ALLOW if family in FAMILIES else EAFNOSUPPORT)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@given(protocol=st.integers(0, 300), upper=st.integers(0, 2**32 - 1))
+def test_no_other_protocol_than_tcp_and_udp_is_loaded_by_asking_for_a_socket(machine, protocol, upper):
+    number = seccomp.SOCKET[seccomp.ARCHITECTURES[machine].column]
+    allowed = protocol in seccomp.PROTOCOLS.values()
+    for family in seccomp.INTERNET.values():
+        said = answer(machine, number, (family, 1, upper << 32 | protocol))
+        assert said == (ALLOW if allowed else EPROTONOSUPPORT)
+    assert answer(machine, number, (seccomp.AF_UNIX, 1, protocol)) == ALLOW
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -88,14 +102,29 @@ def test_calls_of_another_architecture_end_the_program():
     assert answer("x86_64", 0x40000000 | 1) == ENOSYS  # x32
 
 
+def dockers_answer(rules: list[dict[str, Any]], name: str, arguments: tuple[int, ...]) -> int:
+    """What libseccomp would do: the first rule whose comparisons all hold."""
+    compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_GT": operator.gt}
+    for rule in rules:
+        if rule["names"] == [name] and all(
+            compare[one["op"]](arguments[one["index"]], one["value"]) for one in rule.get("args", ())
+        ):
+            return 0x00050000 | rule["errnoRet"]
+    return ALLOW
+
+
 def test_dockers_profile_says_the_same():
     rules = seccomp.docker_profile()["syscalls"]
     plain = {name for rule in rules if "args" not in rule and rule["errnoRet"] == errno.EPERM for name in rule["names"]}
     assert plain == set(seccomp.DENIED)
-    refused = [rule["args"][0] for rule in rules if rule["names"] == ["socket"]]
     for family in range(100):
-        hit = any(family == one["value"] if one["op"] == "SCMP_CMP_EQ" else family > one["value"] for one in refused)
-        assert hit != (family in seccomp.SOCKET_FAMILIES.values())
+        for protocol in range(300):
+            said = ALLOW
+            if family not in FAMILIES:
+                said = EAFNOSUPPORT
+            elif family in seccomp.INTERNET.values() and protocol not in seccomp.PROTOCOLS.values():
+                said = EPROTONOSUPPORT
+            assert dockers_answer(rules, "socket", (family, 1, protocol)) == said
     flags = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["clone"]}
     assert flags == set(seccomp.NAMESPACE_FLAGS.values())
 

@@ -18,7 +18,7 @@ def reaches(family, address):
 
 episode = next_episode()
 say([address for family, address in TARGETS["addresses"] if reaches(family, address)])
-say([name for _, name in socket.if_nameindex()])
+say([line.partition(":")[0].strip() for line in Path("/proc/net/dev").read_text().splitlines() if ":" in line])
 guesses = [["AF_INET", ["169.254.169.254", 80]], ["AF_INET", ["10.0.0.1", 443]], ["AF_INET6", ["::1", ADDRESS.port]]]
 say([address for family, address in guesses if reaches(family, address)])
 say([port for port in range(1, 9000) if port != ADDRESS.port and reaches("AF_INET", ["127.0.0.1", port])])

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
-from django.urls import path
+from django.urls import include, path
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 from rest_framework.exceptions import AuthenticationFailed
@@ -236,6 +236,7 @@ async def _stream(user: Any, submission_id: UUID, first: _Told) -> AsyncIterator
 
 
 urlpatterns = [
+    path("", include("gauntlet.evaluation.team_api")),
     path("submissions", Submissions.as_view(), name="api-submissions"),
     path("submissions/<uuid:submission_id>", SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<uuid:submission_id>/log", SubmissionLog.as_view(), name="api-submission-log"),

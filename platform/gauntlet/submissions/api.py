@@ -181,7 +181,6 @@ def _sent(request: Request) -> UUID | None:
 urlpatterns = [
     path("", include("gauntlet.submissions.upload_api")),
     path("", include("gauntlet.submissions.team_api")),
-    path("", include("gauntlet.submissions.team_changes_api")),
     path("competitions/<slug:slug>", CompetitionView.as_view(), name="api-competition"),
     path(
         "competitions/<slug:slug>/phases/<int:index>/submissions",

@@ -19,7 +19,7 @@ from gauntlet.competitions.access import (
 )
 from gauntlet.competitions.errors import TeamNotFound
 from gauntlet.competitions.models import Competition, Team
-from gauntlet.submissions import team_changes
+from gauntlet.evaluation import team_changes
 from gauntlet.submissions.errors import TeamNameTaken
 from gauntlet.submissions.teams import teams_of
 from gauntlet.web.competition_page import open_page

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 from django.db import connections
 from django.test import Client
 
@@ -14,12 +15,12 @@ from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotOrganizer, NotParticipating
 from gauntlet.competitions.models import Competition, Participation, Phase, Team
 from gauntlet.evaluation.models import Evaluation, Job
+from gauntlet.evaluation.team_changes import appoint_captain, dissolve_team, merge_teams, move_person, rename_team
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.access import access_submission_as_owner
 from gauntlet.submissions.errors import NotInTeam, QuotaUsed, SubmissionNotFound, TeamFull, TeamIsBound, TeamNameTaken
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.quotas import allowance
-from gauntlet.submissions.team_changes import appoint_captain, dissolve_team, merge_teams, move_person, rename_team
 from gauntlet.submissions.teams import create_team, join_team, leave_team, team_of
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +85,18 @@ def scored(phase: Phase, make_submission: Callable[..., Submission]) -> Callable
         Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
         assert record_again(submission)
         return submission
+
+    return make
+
+
+@pytest.fixture
+def send(make_submission: Callable[..., Submission]) -> Callable[..., Submission]:
+    """Upload something the way a page does."""
+    from gauntlet.submissions.services import receive
+
+    def make(phase: Phase, user: User) -> Submission:
+        upload = ContentFile(b"an archive, or not: it is received unread")
+        return receive(phase=phase, participant=user, upload=upload, file_name="mine.zip")
 
     return make
 

@@ -19,7 +19,7 @@ from gauntlet.competitions.access import (
     access_team_as_organizer,
 )
 from gauntlet.competitions.models import Team
-from gauntlet.submissions import team_changes
+from gauntlet.evaluation import team_changes
 from gauntlet.submissions.teams import teams_of
 
 

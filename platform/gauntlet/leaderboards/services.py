@@ -59,20 +59,23 @@ def remove_entries(competition: Competition, *, participants: Sequence[int]) -> 
 
 
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
-    entry, _ = Entry.objects.select_for_update().get_or_create(
+    """Move the entry; one that stays as it is keeps its date."""
+    entry, created = Entry.objects.select_for_update().get_or_create(
         leaderboard=leaderboard,
         phase_id=submission.phase_id,
         participant_id=submission.participant_id,
         baseline=submission.baseline,
         defaults={"submission": submission, "scenarios": scenarios},
     )
+    before = (entry.submission_id, entry.primary_value, entry.scenarios)
     standing = _standing(leaderboard, entry.submission, submission)
     entry.submission = standing
     primary = ColumnValue.objects.filter(submission=standing, column=primary_column(leaderboard))
     entry.primary_value = primary.values_list("value", flat=True).first()
     if standing == submission:
         entry.scenarios = scenarios
-    entry.save()
+    if created or before != (entry.submission_id, entry.primary_value, entry.scenarios):
+        entry.save()
 
 
 def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> Submission:

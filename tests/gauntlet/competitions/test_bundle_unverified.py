@@ -42,6 +42,13 @@ def test_a_column_says_what_an_unverified_trial_counts(
     assert (column.unverified, column.worst, column.min_verified) == expected
 
 
+@pytest.mark.django_db
+def test_a_total_over_all_episodes_is_one_over_all_tasks(bundle: Any, make_user: Callable[..., User]) -> None:
+    add(bundle, "episodes.total_cost")
+    competition = import_bundle(bundle.root, organizer=make_user(), publish=True)
+    assert competition.leaderboards.get().columns.get(key="more").over == "sum"
+
+
 @pytest.mark.parametrize(
     ("source", "lines", "field", "words"),
     [

@@ -32,6 +32,7 @@ _OVER: Final = ("mean", "std", "sum", "min", "max")
 _PASS: Final = re.compile(r"pass\^([1-9][0-9]?)")
 _OURS: Final = ("from", "scale", "over")  # keys of a column that Codabench does not have
 _NO_SCALE: Final = "has none"
+_TOTAL: Final = "episodes.total_"
 _OFF_SCALE: Final = ("sum", "std")  # a sum grows with the scenarios, and a spread is no value of the score
 _COMPUTATIONS: Final = ("avg", "sum", "min", "max")
 
@@ -137,7 +138,7 @@ class _Columns:
         key = section.text("key", required=True, longest=36)
         computation = section.choice("computation", _COMPUTATIONS, default="")
         source = "" if computation else self._source(section, key)
-        over = self._over(section)
+        over = self._over(section, source)
         low, high = self._scale(section, source, over)
         pass_at = self._pass_at(section, over, source, high)
         if over.startswith("pass^"):
@@ -168,11 +169,12 @@ class _Columns:
         section.close()
         return column
 
-    def _over(self, section: Section) -> str:
+    def _over(self, section: Section, source: str) -> str:
+        """How scenarios, trials and tasks are combined; a total over all episodes is one over all tasks too."""
         value = section.get("over")
         if value is not None and (value.scalar or "").startswith("pass^"):
             return self._pass_hat_k(value)
-        return section.choice("over", _OVER, default="mean")
+        return section.choice("over", _OVER, default="sum" if source.startswith(_TOTAL) else "mean")
 
     def _pass_hat_k(self, value: Value) -> str:
         match = _PASS.fullmatch(value.scalar or "")
@@ -220,7 +222,7 @@ class _Columns:
         part = section.section("where")
         if part is None:
             return {}
-        if source.startswith("episodes.total_") or not source or source in self._overall:
+        if source.startswith(_TOTAL) or not source or source in self._overall:
             message = "belongs to a column whose score is given for each scenario."
             self._findings.error(section.where("where"), message)
         where = read_where(part, self._tags)

@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from gauntlet_scoring.phrases import first_phrase
+
 METADATA_FILES: Final = ("metadata.yaml", "metadata")  # Codabench reads both; the first found counts
 
 
@@ -100,6 +102,4 @@ def read_program_metadata(folder: Path) -> ProgramMetadata:
     try:
         return ProgramMetadata.model_validate({"name": folder.name, **content})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ProgramMetadataError(f"{folder.name}/{path.name}: {place}: {first['msg']}") from error
+        raise ProgramMetadataError(f"{folder.name}/{path.name}: {first_phrase(error, quote=True)}") from error

@@ -20,6 +20,7 @@ from gauntlet_scoring.episode_files import EpisodeRow
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.failures import FailureCode, Owner
 from gauntlet_scoring.ground_truth import GroundTruth
+from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.trajectory import (
     AnswerEvent,
     EndEvent,
@@ -136,14 +137,7 @@ def read_model(model: type[Model], content: bytes, *, path: Path, line: int) -> 
     try:
         return model.model_validate_json(content)
     except ValidationError as error:
-        raise ScoringInputError(describe(error), path=path, line=line) from error
-
-
-def describe(error: ValidationError) -> str:
-    """The first finding of a validation error as one sentence."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
+        raise ScoringInputError(first_phrase(error), path=path, line=line) from error
 
 
 def read_ground_truth(folder: Path) -> dict[str, ReferenceRow]:
@@ -255,7 +249,7 @@ class _Record:
         try:
             return next(read_events([content]))
         except ValidationError as error:
-            raise ScoringInputError(describe(error), path=self.file, line=line) from error
+            raise ScoringInputError(first_phrase(error), path=self.file, line=line) from error
 
     def _take(self, event: Event, *, position: int, line: int) -> None:
         if event.seq != position:

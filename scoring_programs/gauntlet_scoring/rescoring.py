@@ -28,6 +28,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.program import ROOT_VARIABLE
 from gauntlet_scoring.program_metadata import ProgramMetadataError, read_program_metadata
 from gauntlet_scoring.writing import SCORES_FILE
@@ -150,7 +151,7 @@ def _evaluation(folder: Path) -> tuple[StoredEvaluation, dict[str, Path]]:
         try:
             stored = StoredEvaluation.model_validate_json(path.read_bytes())
         except ValidationError as error:
-            raise RescoringError(f"{EVALUATION_FILE}: {error.errors()[0]['msg']}") from error
+            raise RescoringError(f"{EVALUATION_FILE}: {first_phrase(error)}") from error
         programs = {key: folder / "programs" / key for key in stored.programs if PurePosixPath(key).name == key}
     else:
         scores = folder / "output" / SCORES_FILE

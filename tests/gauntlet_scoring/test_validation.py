@@ -38,11 +38,11 @@ def test_two_roots_and_two_leaves_are_fine(truth, json_file):
 @pytest.mark.parametrize(
     ("fields", "finding_class", "path", "words"),
     [
-        ({"text": None}, "structural", "text", "valid string"),
+        ({"text": None}, "structural", "text", "must be a text, not null"),
         ({"planing_steps": []}, "structural", "planing_steps", "not permitted"),
-        ({"planning_steps": []}, "structural", "planning_steps", "at least 1"),
+        ({"planning_steps": []}, "structural", "planning_steps", "is empty; give at least 1"),
         ({"planning_steps": [{"agent": "A"}]}, "structural", "planning_steps[0].instruction", "required"),
-        ({"checks": {"task_completion": []}}, "structural", "checks.task_completion", "at least 1"),
+        ({"checks": {"task_completion": []}}, "structural", "checks.task_completion", "is empty; give at least 1"),
         ({"execution_links": links(("load", "nowhere"))}, "structural", "execution_links[0].target", "'nowhere'"),
         ({"execution_links": links(("nowhere", "load"))}, "structural", "execution_links[0].source", "'nowhere'"),
         (

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
 
+from gauntlet_scoring.phrases import first_phrase
+
 
 def checked_url(url: str, *, https: bool = False) -> str:
     """The address of a provider without a slash at its end.
@@ -88,5 +90,4 @@ def _checked(adapter: TypeAdapter[T], value: Any) -> T:
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        finding = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise ValueError(f"{'.'.join(str(part) for part in finding['loc'])}: {finding['msg']}") from None
+        raise ValueError(first_phrase(error)) from None

@@ -18,6 +18,7 @@ from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.model_door import ModelDoor
 from gauntlet_runtime.gateway.tool_door import ToolDoor, episode_error
+from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.trajectory import PlanStep
 
 MESSAGE_BYTES: Final = 64 << 10
@@ -183,18 +184,12 @@ class EpisodeApi:
             body = kind.model_validate(pydantic_core.from_json(raw, allow_inf_nan=False))
         except pydantic.ValidationError as error:
             self._actions.malformed(episode)
-            raise ApiError(422, "invalid_body", _first_finding(error)) from error
+            raise ApiError(422, "invalid_body", f"{first_phrase(error)}.") from error
         except ValueError as error:
             self._actions.malformed(episode)
             raise ApiError(422, "invalid_json", "The body is not valid JSON.") from error
         self._job.find(episode.id, episode.generation)
         return body
-
-
-def _first_finding(error: pydantic.ValidationError) -> str:
-    finding = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) for part in finding["loc"]) or "the body"
-    return f"{place}: {finding['msg']}."
 
 
 def _check_dependencies(plan: PlanBody) -> None:

@@ -18,6 +18,7 @@ from gauntlet_scoring.ground_truth import (
     PlanningStep,
     StepDeterminism,
 )
+from gauntlet_scoring.phrases import phrase
 from gauntlet_scoring.validation.collecting import Collector
 from gauntlet_scoring.validation.documents import Location
 
@@ -103,7 +104,7 @@ def _part(adapter: TypeAdapter[list[Part]], value: Any) -> list[Part]:
 def _note_schema(error: ValidationError, row: Mapping[str, Any], collector: Collector) -> None:
     """One finding a place: a union says what it wants once for each of its members."""
     messages: dict[Location, list[str]] = {}
-    errors = error.errors(include_url=False, include_input=False)
+    errors = error.errors(include_url=False)
     for each in errors[:MOST_ERRORS]:
         location = _real(each, row)
         messages.setdefault(location, []).append(_sentence(each, location))
@@ -135,11 +136,9 @@ def _is_member(value: Any, part: int | str) -> bool:
 
 
 def _sentence(error: ErrorDetails, location: Location) -> str:
-    if error["type"] == "missing":
-        return "is required and missing"
     if error["type"] == "extra_forbidden":
         return f"is not permitted here{_suggestion(location)}"
-    return error["msg"].removeprefix("Value error, ")
+    return phrase(error, quote=True)
 
 
 def _suggestion(location: Location) -> str:

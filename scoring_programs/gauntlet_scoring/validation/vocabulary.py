@@ -14,6 +14,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gauntlet_scoring.errors import ScoringInputError
+from gauntlet_scoring.phrases import first_phrase
 
 VOCABULARY_FILE: Final = "vocabulary.json"
 
@@ -142,9 +143,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
     except OSError as error:
         raise ScoringInputError(f"cannot be read ({error.strerror})", path=path) from error
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise ScoringInputError(f"is no vocabulary: {place}: {first['msg']}", path=path) from error
+        raise ScoringInputError(f"is no vocabulary: {first_phrase(error, quote=True)}", path=path) from error
 
 
 def vocabulary_beside(path: Path, *, default: Vocabulary) -> Vocabulary:

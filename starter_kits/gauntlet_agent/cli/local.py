@@ -186,6 +186,7 @@ def truths_of(folder: Path) -> dict[str, GroundTruth]:
     from pydantic import ValidationError
 
     from gauntlet_scoring.ground_truth import GroundTruth
+    from gauntlet_scoring.phrases import first_phrase
 
     found: dict[str, GroundTruth] = {}
     for path in sorted(folder.rglob("*ground_truth*.jsonl")):
@@ -195,9 +196,7 @@ def truths_of(folder: Path) -> dict[str, GroundTruth]:
             try:
                 truth = GroundTruth.model_validate_json(line)
             except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(str(part) for part in first["loc"])
-                raise CommandFailed(f"{path}:{number}: {place}: {first['msg']}") from error
+                raise CommandFailed(f"{path}:{number}: {first_phrase(error, quote=True)}") from error
             found[truth.key] = found[truth.text] = truth
     return found
 

@@ -62,8 +62,10 @@ def show_submission(submission: Fields) -> None:
     if scenarios:
         given = dict.fromkeys(key for scenario in scenarios for key in scenario.get("scores") or {})
         # The board's own columns; a program may give dozens of scores more, which --json shows.
-        keys = [key for score in scores if (key := score.get("source")) in given] or list(given)
-        made = table("Scenario", "Trial", "Outcome", *keys, right=tuple(keys))
+        titles = {key: clean(score.get("title") or key) for score in scores if (key := score.get("source")) in given}
+        keys = list(titles or given)
+        heads = [titles.get(key, key) for key in keys]
+        made = table("Scenario", "Trial", "Outcome", *heads, right=tuple(heads))
         for row in scenarios:
             values = [number((row.get("scores") or {}).get(key)) for key in keys]
             name = shortened(row.get("text") or row.get("scenario", ""), 60)
@@ -142,7 +144,7 @@ def _progress(submission: Fields) -> list[str]:
         if evaluation.get("unserved_queue"):
             parts.append(f"no worker serves the queue {clean(evaluation['unserved_queue'])} at the moment")
         elif evaluation.get("estimate_seconds"):
-            parts.append(f"about {float(evaluation['estimate_seconds']):.0f} s left")
+            parts.append(f"begins in about {float(evaluation['estimate_seconds']):.0f} s")
         if evaluation.get("episodes_total"):
             parts.append(f"{evaluation.get('episodes_done', 0)} of {evaluation['episodes_total']} episodes done")
     return parts

@@ -157,7 +157,7 @@ def test_prices_are_decimals_and_a_providers_own_come_first(settings: Any) -> No
         ({"p": {"url": URL, "key": f"{KEY}\n{KEY}"}}, "p.key: .*copy it anew"),
         ({"p": {"url": "https://example.org:0x1/v1", "key": KEY}}, "p.url: .*a port"),
         ({"p": {"url": URL, "keys": KEY}}, "p.keys: "),
-        ([KEY], "valid dictionary"),
+        ([KEY], "must be an object"),
     ],
 )
 def test_a_wrong_provider_is_told_without_its_key(value: Any, words: str) -> None:

@@ -85,7 +85,7 @@ def test_without_ground_truth_the_table_has_no_verdicts(tmp_path: Path, capfd: p
 def test_a_damaged_ground_truth_is_named_with_its_line(gauntlet: Any, kit: Path) -> None:
     path = kit / "reference_data" / "ground_truth.jsonl"
     path.write_text(path.read_text() + '\n{"id": 8}\n')
-    with pytest.raises(local.CommandFailed, match=r"ground_truth\.jsonl:3: text: Field required"):
+    with pytest.raises(local.CommandFailed, match=r"ground_truth\.jsonl:3: text: is required and missing"):
         local.truths_of(kit)
 
 

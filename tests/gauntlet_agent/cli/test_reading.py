@@ -65,7 +65,7 @@ def test_status_of_one_says_why_it_failed_and_how_far_it_is(gauntlet: Any, as_ad
     assert "failed, agent_error: The agent ended with exit code 1." in done.stdout
     waiting = {"state": "queued", "position": 3, "estimate_seconds": 40, "failure": None}
     as_ada.states = [responses["submission"](evaluations=[waiting])]
-    assert "queued, position 3 in the queue, about 40 s left" in gauntlet("status", "s1").stdout
+    assert "queued, position 3 in the queue, begins in about 40 s" in gauntlet("status", "s1").stdout
 
 
 def test_status_of_one_can_wait_for_it(gauntlet: Any, as_ada: Any, responses: Any) -> None:
@@ -77,6 +77,18 @@ def test_status_of_one_can_wait_for_it(gauntlet: Any, as_ada: Any, responses: An
 def test_scores_that_are_hidden_or_missing_are_dashes(gauntlet: Any, as_ada: Any, responses: Any) -> None:
     as_ada.states = [responses["submission"](status="finished", scores=[{"column": "rubric", "value": None}])]
     assert "–" in gauntlet("status", "s1").stdout
+
+
+def test_a_scenarios_scores_stand_under_the_boards_own_titles(gauntlet: Any, as_ada: Any, responses: Any) -> None:
+    """A program's keys are long, and a terminal is narrow."""
+    episode = {"scenario": "x1", "trial": 1, "scores": {"rubric.task_completion": 0.25}, "outcome": "answered"}
+    score = {"column": "task", "title": "Task", "source": "rubric.task_completion", "value": 0.25}
+    more = {"scores": [score], "evaluations": [{"id": "e1", "state": "finished", "episodes": [episode]}]}
+    as_ada.states = [responses["submission"](status="finished", **more)]
+    shown = gauntlet("status", "s1").stdout
+    assert "rubric.task_completion" not in shown
+    (head,) = [line for line in shown.splitlines() if "Scenario" in line]
+    assert head.split() == ["Scenario", "Trial", "Outcome", "Task"]
 
 
 def test_logs_print_what_the_agent_printed(gauntlet: Any, as_ada: Any) -> None:

@@ -22,6 +22,7 @@ CACHE_BYTES: Final = 10 << 30
 UNPACKED_BYTES: Final = 4 << 30  # of one zip
 UNPACKED_FILES: Final = 100_000
 _CHUNK: Final = 1 << 20
+_BLOCK: Final = 4096  # what the smallest file and a folder take of a disk
 _LEFT_SECONDS: Final = 6 * 3600.0
 
 
@@ -61,21 +62,16 @@ class ArtifactFolders:
         return self._entry(artifact) / "content"
 
     @contextmanager
-    def borrowed(self, artifact: Artifact) -> Iterator[Path]:
-        """The unpacked folder of a zip artifact for the length of the block: of many, each is let go of at once.
+    def once(self, artifact: Artifact) -> Iterator[Path]:
+        """The unpacked folder of a zip artifact for the length of the block: it comes into no cache.
 
-        What is asked for otherwise stays locked, and open, until `release`.
+        For what is read once: an evaluation has a record an episode, and no other one has them.
 
         Raises:
             ArtifactDamaged
         """
-        name = _name(artifact)
-        descriptor = self._locked(name, artifact)
-        try:
-            os.utime(self._root / name)
-            yield self._root / name / "content"
-        finally:
-            os.close(descriptor)
+        with self._made(artifact) as entry:
+            yield entry / "content"
 
     def release(self) -> None:
         """Let go of everything asked for so far, and drop the least recently used entries beyond the size bound."""
@@ -105,20 +101,27 @@ class ArtifactFolders:
         as others use the entry.
         """
         while True:
-            descriptor = _open_lock(self._root / f"{name}.lock")
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            descriptor = _lock(self._root / f"{name}.lock", fcntl.LOCK_SH)
             if (self._root / name).is_dir():
                 return descriptor
             os.close(descriptor)
-            making = _open_lock(self._root / f"{name}.making")
+            place = self._root / f"{name}.making"
+            making = _lock(place, fcntl.LOCK_EX)
             try:
-                fcntl.flock(making, fcntl.LOCK_EX)
                 if not (self._root / name).is_dir():
                     self._make(name, artifact)
             finally:
+                place.unlink()
                 os.close(making)
 
     def _make(self, name: str, artifact: Artifact) -> None:
+        with self._made(artifact) as entry:
+            (entry / "size").write_text(str(_size(entry)))
+            entry.rename(self._root / name)
+
+    @contextmanager
+    def _made(self, artifact: Artifact) -> Iterator[Path]:
+        """The artifact, checked and unpacked, as ``content`` in a folder that goes with the block."""
         with tempfile.TemporaryDirectory(prefix=".making-", dir=self._root) as making:
             place = Path(making)
             place.chmod(0o755)
@@ -132,17 +135,15 @@ class ArtifactFolders:
             else:
                 fetched.rename(entry / "content")
                 (entry / "content").chmod(0o644)
-            (entry / "size").write_text(str(_size(entry)))
-            entry.rename(self._root / name)
+            yield entry
 
     def _evict(self, most: int) -> None:
         """One worker at a time: only who holds this lock takes entries away, so what is listed here stays."""
-        descriptor = _open_lock(self._root / ".evicting")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(self._root / ".evicting", fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return  # somebody else is at it
-        else:
+        try:
             self._evict_alone(most)
         finally:
             os.close(descriptor)
@@ -164,25 +165,42 @@ class ArtifactFolders:
                 total -= sizes[entry]
 
     def _drop(self, entry: Path) -> bool:
-        descriptor = _open_lock(self._root / f"{entry.name}.lock")
+        place = self._root / f"{entry.name}.lock"
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _lock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        else:
+        try:
             with tempfile.TemporaryDirectory(prefix=".dropping-", dir=self._root) as dropping:
                 entry.rename(Path(dropping) / "entry")
-            return True  # the lock file stays: another worker may wait on this very inode
+                place.unlink()
         finally:
             os.close(descriptor)
+        return True
 
 
 def _name(artifact: Artifact) -> str:
     return f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}"
 
 
-def _open_lock(path: Path) -> int:
-    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+def _lock(path: Path, how: int) -> int:
+    """Lock the file of this name, and not one that was removed meanwhile: a lock goes with what it guards.
+
+    Raises:
+        BlockingIOError: somebody else holds it, and it is not to be waited for.
+    """
+    while True:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, how)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
 def _check(path: Path, artifact: Artifact) -> None:
@@ -195,7 +213,8 @@ def _check(path: Path, artifact: Artifact) -> None:
 
 
 def _size(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*"))
+    """What it takes of the disk, about: of small files many times what is in them."""
+    return sum(_BLOCK * max(1, -(-path.lstat().st_size // _BLOCK)) for path in (folder, *folder.rglob("*")))
 
 
 def unpack(source: Path, into: Path) -> None:

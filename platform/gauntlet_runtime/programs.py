@@ -254,7 +254,7 @@ def lay_out_episodes(episodes: list[ScoredEpisode], *, into: Path, files: Artifa
         place = None
         if episode.trajectory is not None:
             place = f"trajectories/{episode.episode}.jsonl"
-            with files.borrowed(episode.trajectory) as recorded:
+            with files.once(episode.trajectory) as recorded:
                 shutil.copyfile(recorded / "trajectory.jsonl", into / place)
                 for blob in (recorded / "blobs").glob("*"):
                     shutil.copyfile(blob, blobs / blob.name)

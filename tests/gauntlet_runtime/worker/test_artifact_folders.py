@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import resource
 import threading
 import zipfile
+from pathlib import Path
 
 import pytest
 
-from gauntlet_runtime.folders import ArtifactDamaged, ArtifactFolders
+from gauntlet_runtime.folders import ArtifactDamaged, ArtifactFolders, _lock
 from gauntlet_runtime.jobs import ScoredEpisode
 from gauntlet_runtime.programs import lay_out_episodes
 from gauntlet_scoring.trajectory import Outcome
@@ -122,17 +124,70 @@ def open_descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_what_is_borrowed_is_locked_meanwhile_and_held_open_no_longer(artifacts, files, tmp_path):
+def test_what_is_read_once_leaves_nothing(artifacts, files, tmp_path):
     wanted = [artifacts.keep(zipped(("a", str(number)))) for number in range(20)]
     before = open_descriptors()
-    other = ArtifactFolders(tmp_path / "artifacts", fetch=artifacts.fetch, max_bytes=0)
     for number, artifact in enumerate(wanted):
-        with files.borrowed(artifact) as folder:
-            other.release()  # which would drop everything that nobody holds
+        with files.once(artifact) as folder:
             assert (folder / "a").read_text() == str(number)
     assert open_descriptors() == before
-    other.release()
+    assert list((tmp_path / "artifacts").iterdir()) == []
+    broken = artifacts.keep(b"no zip")
+    with pytest.raises(ArtifactDamaged), files.once(broken):
+        pass
+    assert list((tmp_path / "artifacts").iterdir()) == []
+
+
+def test_what_is_dropped_leaves_no_lock(artifacts, tmp_path):
+    folders = ArtifactFolders(tmp_path / "artifacts", fetch=artifacts.fetch, max_bytes=0)
+    for number in range(5):
+        folders.folder(artifacts.keep(zipped(("a", str(number)))))
+    folders.release()
+    assert [path.name for path in (tmp_path / "artifacts").iterdir()] == [".evicting"]
+
+
+def test_many_small_files_count_with_what_they_take_of_the_disk(artifacts, tmp_path):
+    folders = ArtifactFolders(tmp_path / "artifacts", fetch=artifacts.fetch, max_bytes=100_000)
+    folder = folders.folder(artifacts.keep(zipped(*((f"{number}", "x") for number in range(100)))))
+    folders.release()
     assert not folder.exists()
+
+
+def test_a_lock_that_was_waited_for_and_removed_meanwhile_is_none(artifacts, tmp_path):
+    """Who makes an entry removes a lock that others wait for; they must not take it for one that guards anything."""
+    place = tmp_path / "lock"
+    held, got = _lock(place, fcntl.LOCK_EX), []
+    waiting = threading.Thread(target=lambda: got.append(_lock(place, fcntl.LOCK_EX)))
+    waiting.start()
+    waits = f":{place.stat().st_ino} "
+    while not any("->" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()):
+        waiting.join(0.01)
+    place.unlink()
+    os.close(held)
+    waiting.join()
+    assert os.path.samestat(os.fstat(got[0]), place.stat())
+    with pytest.raises(BlockingIOError):
+        _lock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(got[0])
+
+
+def test_whoever_holds_an_entry_keeps_it_however_others_drop_and_make_it(artifacts, tmp_path):
+    artifact = artifacts.keep(zipped(("a", "x" * 1000)))
+    read = []
+
+    def use():
+        folders = ArtifactFolders(tmp_path / "artifacts", fetch=artifacts.fetch, max_bytes=0)
+        for _ in range(100):
+            folder = folders.folder(artifact)
+            read.append((folder / "a").read_text())
+            folders.release()
+
+    threads = [threading.Thread(target=use) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert read == ["x" * 1000] * 600
 
 
 def test_an_evaluation_may_have_more_records_than_a_process_may_open_files(artifacts, files, tmp_path):
@@ -153,3 +208,4 @@ def test_an_evaluation_may_have_more_records_than_a_process_may_open_files(artif
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (tmp_path / "res/trajectories/e99.jsonl").read_text() == "99\n"
+    assert list((tmp_path / "artifacts").iterdir()) == []  # nobody asks for a record again

@@ -155,10 +155,10 @@ def phrase(error: ErrorDetails, *, quote: bool = False) -> str:
     return say(error.get("ctx", {}), kind_of(error.get("input"), quote=quote)) if say else OTHERWISE
 
 
-def first_phrase(error: ValidationError, *, quote: bool = False) -> str:
-    """The first finding of a validation error as one sentence, with the field before it."""
+def first_phrase(error: ValidationError, *, quote: bool = False, whole: str = "") -> str:
+    """The first finding of a validation error as one sentence, after the field or what ``whole`` calls all of it."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
+    place = ".".join(str(part) for part in first["loc"]) or whole
     said = phrase(first, quote=quote)
     return f"{place}: {said}" if place else said
 

@@ -169,6 +169,7 @@ def test_what_was_found_is_quoted_only_where_it_may_be() -> None:
     with pytest.raises(ValidationError) as refusal:
         GroundTruth.model_validate_json(b'{"id": 1,\n')
     assert first_phrase(refusal.value) == "is not valid JSON from line 2, character 0 on"
+    assert first_phrase(refusal.value, whole="the file").startswith("the file: is not valid JSON")
 
 
 def test_every_door_speaks_so(tmp_path: Path) -> None:

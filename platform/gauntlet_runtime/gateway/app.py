@@ -184,7 +184,7 @@ class EpisodeApi:
             body = kind.model_validate(pydantic_core.from_json(raw, allow_inf_nan=False))
         except pydantic.ValidationError as error:
             self._actions.malformed(episode)
-            raise ApiError(422, "invalid_body", f"{first_phrase(error)}.") from error
+            raise ApiError(422, "invalid_body", f"{first_phrase(error, whole='the body')}.") from error
         except ValueError as error:
             self._actions.malformed(episode)
             raise ApiError(422, "invalid_json", "The body is not valid JSON.") from error

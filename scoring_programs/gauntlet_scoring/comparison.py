@@ -37,7 +37,7 @@ class Comparison:
     mean_a: float | None
     mean_b: float | None
     difference: float | None  # mean of A minus B, on the scores' scale
-    interval: Interval | None  # of the difference: percentile bootstrap over scenarios
+    interval: Interval | None  # of the difference: percentile bootstrap over scenarios; of one there is none
     p: float | None  # two-sided: how often as large a difference comes from chance, if A and B are equally good
     p_a_better: float | None  # one-sided: as large a difference in favour of A
     exact: bool  # every permutation was counted; else they were drawn with a seed
@@ -97,7 +97,7 @@ def compare_paired(
         mean_a=mean(left),
         mean_b=mean(right),
         difference=mean(differences),
-        interval=bootstrap_interval(differences, level=level, resamples=resamples, seed=seed),
+        interval=_interval(differences, level=level, resamples=resamples, seed=seed),
         p=p,
         p_a_better=p_a_better,
         exact=exact,
@@ -108,6 +108,12 @@ def compare_paired(
         losses=sum(each < 0 for each in differences),
         note=note,
     )
+
+
+def _interval(differences: Sequence[float], *, level: float, resamples: int, seed: int) -> Interval | None:
+    """None for a single scenario, which says nothing of others: an interval of no width would say that it is sure."""
+    found = bootstrap_interval(differences, level=level, resamples=resamples, seed=seed)  # refuses what is malformed
+    return found if len(differences) > 1 else None
 
 
 def _nothing_in_common(only_a: int, only_b: int) -> Comparison:

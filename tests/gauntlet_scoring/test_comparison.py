@@ -153,3 +153,9 @@ def test_the_same_difference_everywhere_has_no_effect_in_standard_deviations():
 def test_malformed_input_is_refused(call):
     with pytest.raises(ValueError, match=r"finite|permutation|level"):
         call()
+
+
+def test_one_common_scenario_has_no_interval() -> None:
+    found = compare_paired({"a": [1.0, 0.5]}, {"a": [0.0]})
+    assert (found.difference, found.interval, found.p, found.cohen_d) == (0.75, None, 1.0, None)
+    assert found.verdict() == "undecided"

@@ -140,7 +140,10 @@ def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
     whole = _combined(how, numbers)
     if whole is None or column.interval != "bootstrap" or _COMBINE[how] is not mean:
         return whole
-    interval = bootstrap_interval(numbers, scenarios=[row.scenario for row in rows])
+    scenarios = [row.scenario for row in rows]
+    if len(set(scenarios)) < 2:  # one scenario says nothing of others: an interval of no width would say it is sure
+        return whole
+    interval = bootstrap_interval(numbers, scenarios=scenarios)
     if not math.isfinite(interval.high - interval.low):
         return whole
     return Value(value=whole.value, low=interval.low, high=interval.high)

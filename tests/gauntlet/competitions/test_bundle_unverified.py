@@ -43,6 +43,27 @@ def test_a_column_says_what_an_unverified_trial_counts(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("source", "lines", "expected"),
+    [
+        ("rubric.score", ["over: std"], "asc"),
+        ("rubric.score", [], "desc"),
+        ("rubric.uncertainty", [], "asc"),
+        ("episodes.cost", [], "asc"),
+        ("episodes.total_tokens", [], "asc"),
+        ("episodes.answered", [], "desc"),
+        ("episodes.steps", ["sorting: desc"], "desc"),
+    ],
+)
+def test_better_lies_where_one_expects_it_unless_the_column_says_otherwise(
+    bundle: Any, make_user: Callable[..., User], source: str, lines: list[str], expected: str
+) -> None:
+    add(bundle, source, *lines)
+    competition = import_bundle(bundle.root, organizer=make_user(), publish=True)
+    assert competition.leaderboards.get().columns.get(key="more").sorting == expected
+
+
+@pytest.mark.django_db
 def test_a_total_over_all_episodes_is_one_over_all_tasks(bundle: Any, make_user: Callable[..., User]) -> None:
     add(bundle, "episodes.total_cost")
     competition = import_bundle(bundle.root, organizer=make_user(), publish=True)

@@ -148,3 +148,13 @@ def test_the_spread_compares_trials_on_the_same_scenarios() -> None:
 @pytest.mark.parametrize("over", ["std", "pass^1"])
 def test_what_needs_trials_is_empty_where_there_are_aggregates_only(over: str) -> None:
     assert column_values([column(over=over, pass_at=1.0)], [TaskScores(aggregates={"rubric.score": 0.5})]) == {}
+
+
+def test_one_scenario_has_no_interval_however_often_it_was_tried() -> None:
+    """Else a board would show a sure value where there is least to be sure of."""
+    for over in ("mean", "pass^2"):
+        value = column_values([column(interval="bootstrap", over=over, pass_at=1.0)], [trials((1.0, 0.0, 1.0))])["c"]
+        assert (value.low, value.high) == (None, None)
+        assert value.value is not None
+    two = column_values([column(interval="bootstrap")], [trials((1.0,), (0.0,))])["c"]
+    assert (two.low, two.high) == (0.0, 1.0)

@@ -14,7 +14,7 @@ from gauntlet.competitions.bundle.tags import read_where, tags_of
 from gauntlet.competitions.bundle.unverified import UnverifiedRule, read_unverified, worst_of
 from gauntlet.competitions.models import Sorting, SubmissionRule, Takes
 
-# What the platform measures of every episode; as <program key>.<score>.
+# What the platform measures of every episode; as <program key>.<score>. Of all but the first, less is better.
 EPISODE_SCORES: Final = (
     *("episodes.answered", "episodes.seconds", "episodes.steps", "episodes.tool_calls"),
     *("episodes.model_calls", "episodes.tokens", "episodes.cost"),
@@ -143,8 +143,7 @@ class _Columns:
         pass_at = self._pass_at(section, over, source, high)
         if over.startswith("pass^"):
             low, high = 0.0, 1.0
-        sorting = self._declared[source][2] if source in self._declared else Sorting.DESC
-        sorting = Sorting(section.choice("sorting", Sorting.values, default=sorting))
+        sorting = Sorting(section.choice("sorting", Sorting.values, default=self._better(source, over)))
         unverified = self._unverified(section, source, over=over, scale=(low, high), sorting=sorting)
         column = ColumnPlan(
             index=index or 0,
@@ -203,6 +202,12 @@ class _Columns:
             message = "needs `pass_at` (from which value on a trial passes), or a `scale` whose upper end it then is."
             self._findings.error(section.where("over"), message)
         return high
+
+    def _better(self, source: str, over: str) -> Sorting:
+        """In which direction better lies where the column does not say: of spread, work and cost, less is."""
+        if over == "std" or (source in EPISODE_SCORES and source != EPISODE_SCORES[0]):
+            return Sorting.ASC
+        return self._declared[source][2] if source in self._declared else Sorting.DESC
 
     def _unverified(
         self, section: Section, source: str, *, over: str, scale: tuple[float | None, float | None], sorting: Sorting

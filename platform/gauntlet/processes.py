@@ -79,9 +79,7 @@ class Processes:
 
     def start_beat(self) -> subprocess.Popen[bytes]:
         """Start the beat, which rings whatever happens."""
-        schedule = str(self.logs / "beat-schedule")
-        command = [sys.executable, "-m", "celery", "-A", "gauntlet.celery", "beat"]
-        return self.start("beat", [*command, "--schedule", schedule, "--pidfile", ""])
+        return self.start("beat", [sys.executable, "-m", "celery", "-A", "gauntlet.celery", "beat", "--pidfile", ""])
 
     def check(self) -> None:
         """Raise ProcessDied where one of them has ended."""

@@ -347,7 +347,16 @@ if SECURE:
     SECURE_HSTS_SECONDS = 31_536_000
 
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"  # in memory: the usual one does not start on a file that it broke off
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers and beat wait for a broker however long it is away
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # and for one that is full, or does not let them in
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "ack_emulation": False,  # a ring that was taken is gone: nothing is kept in the broker to come again
+    "max_retries": 0,  # who rings does not wait for a broker that is away
+    "socket_timeout": 5,  # nor for one that hangs
+    "socket_connect_timeout": 5,
+}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
 

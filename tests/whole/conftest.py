@@ -170,10 +170,14 @@ class Platform:
 
     def start(self, *, workers: int = 1, concurrency: int = 1) -> Platform:
         """Start web, beat and workers."""
-        self.port = free_port(0)
         for number in range(workers):
             self.processes.start_worker(f"worker{number}", concurrency=concurrency)
         self.processes.start_beat()
+        return self.start_web()
+
+    def start_web(self) -> Platform:
+        """Start web alone."""
+        self.port = free_port(0)
         self.processes.start_web(self.port)
         return self
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from celery import current_app, shared_task
 
-from gauntlet.celery import SWEEP_TASK, TIDY_TASK, WORK_TASK
+from gauntlet.doorbell import SWEEP_TASK, TIDY_TASK, WORK_TASK
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.work import work_until_empty
 from gauntlet.evaluation.workers import forget_workers
 from gauntlet.storage.sweeping import sweep_artifacts
+from gauntlet.storage.temporary import sweep_temporary_files
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.resumable import sweep_uploads
 
@@ -30,5 +31,6 @@ def sweep() -> None:
 
 @shared_task(name=TIDY_TASK)
 def tidy() -> None:
-    """Remove stored files that nothing uses."""
+    """Remove stored and temporary files that nothing uses."""
     sweep_artifacts()
+    sweep_temporary_files()

@@ -6,6 +6,8 @@ import contextlib
 
 import psutil
 import pytest
+from doomed_plans import attempts, submit, work_off
+from leftovers import finished_once
 
 from gauntlet_runtime import services
 
@@ -27,6 +29,34 @@ def test_a_killed_database_comes_back_and_the_submission_is_finished_once(
     assert_finished_once(submission)
     wait_until(lambda: ada.api.get(f"/api/v1/submissions/{submission}").status_code == 200)
     platform.processes.check()
+
+
+def test_a_result_is_stored_once_though_the_database_dies_before_and_after_its_commit(
+    platform, competition, workshop, tmp_path
+):
+    """Both kinds of result: the first commit does not come about, the answer of the second is lost."""
+    from django.db import connection
+
+    from gauntlet.competitions.services import join
+    from gauntlet.submissions.models import Submission
+
+    ada = platform.person("ada").user
+    join(competition, user=ada, terms_accepted=True)
+    quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')
+    name = str(submit(competition.phases.first(), ada, quick).pk)
+    connection.close()
+    before = services.status(platform.installation.var)
+    told, living = work_off(
+        platform.installation, tmp_path, [{"submission": name, "step": "every commit", "how": "database"}]
+    )
+
+    assert services.status(platform.installation.var).postgres not in (None, before.postgres)
+    assert told == {name: {"deaths": 0, "late": None}}
+    finished_once(name, scenarios=5)
+    jobs = platform.evaluation(name).jobs.all()
+    assert {events(job, "job.done") for job in jobs} == {1}
+    assert set(attempts(Submission.objects.get(pk=name))) == {1}
+    assert living == []
 
 
 def test_a_killed_broker_and_beat_lose_no_work(
@@ -52,7 +82,7 @@ def test_a_killed_broker_and_beat_lose_no_work(
 
 def test_the_beat_alone_brings_dead_services_back(platform, wait_until, kill_now):
     platform.processes.start_beat()
-    wait_until(lambda: list(platform.processes.logs.glob("beat-schedule*")))  # it has begun
+    wait_until(lambda: "is starting" in platform.log("beat"))
     var = platform.installation.var
     for name in ("postgres", "valkey"):
         dead = getattr(services.status(var), name)

@@ -2,10 +2,12 @@
 
     python doomed.py PLAN RESULT
 
-PLAN is a JSON list of ``{"submission": id, "step": name, "how": "die" | "stop" | "poison"}``. Each submission has a
-worker that takes no other's jobs and meets its end at the step, by SIGKILL; one that is stopped goes on when the work
-is finished; poison kills every worker that takes it. Then heirs do what is left: ordinary workers, of all submissions
-whose own worker is gone. RESULT tells how many died and how the one that was stopped ended.
+PLAN is a JSON list of ``{"submission": id, "step": name, "how": "die" | "stop" | "poison" | "cancel" | "database"}``.
+Each submission has a worker that takes no other's jobs and meets its end at the step, by SIGKILL; one that is stopped
+goes on when the work is finished; poison kills every worker that takes it. At the step of others the worker lives on:
+their owner cancels them, or the database is killed (which the submissions beside them do not bear). Then heirs do what
+is left: ordinary workers, of all submissions whose own worker is gone. RESULT tells how many died and how the one that
+was stopped ended.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,12 +26,15 @@ import django
 
 django.setup()
 
-from django.db import connections, transaction  # noqa: E402 - Django has to be set up first
+from django.conf import settings  # noqa: E402 - Django has to be set up first
+from django.db import OperationalError, connection, connections, transaction  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
 
 from gauntlet.evaluation import claims, collecting, job_source, scores, work  # noqa: E402
 from gauntlet.evaluation.models import Evaluation, Job  # noqa: E402
-from gauntlet_runtime import sandbox, worker  # noqa: E402, F401 - loaded once for all processes
+from gauntlet.evaluation.services import cancel_submission  # noqa: E402
+from gauntlet.submissions.models import Submission  # noqa: E402
+from gauntlet_runtime import sandbox, services, worker  # noqa: E402, F401 - loaded once for all processes
 from gauntlet_runtime.gateway.pool import GatewayPool  # noqa: E402
 from gauntlet_runtime.jobs import JobEvent  # noqa: E402
 from gauntlet_runtime.sandbox.supervision import SupervisedRun  # noqa: E402
@@ -119,7 +125,7 @@ def is_final(submission: str) -> bool:
 def serve(submission: str, step: str, *, how: str) -> None:
     """Be the worker of this submission until it is final, or until the step."""
     claims.lock_next = lambda **_: next_of([submission])  # type: ignore[assignment]
-    set_up(step, end(how))
+    set_up(step, (lambda: cancel(submission)) if how == "cancel" else end(how))
     while not is_final(submission):
         work.work_until_empty()
         time.sleep(0.1)
@@ -154,9 +160,35 @@ def end(how: str) -> Callable[[], None]:
     return meet
 
 
+def cancel(submission: str) -> None:
+    """Its owner cancels it meanwhile; who has to wait for this transaction is waited for until it does."""
+
+    def ask() -> None:
+        found = Submission.objects.get(pk=submission)
+        cancel_submission(found, actor=found.participant)
+        connection.close()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while asking.is_alive() and not (connection.in_atomic_block and somebody_waits()):
+        asking.join(0.02)
+
+
+def somebody_waits() -> bool:
+    """Whether anybody waits for a lock that this transaction holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+        return bool(cursor.fetchone()[0])
+
+
 def set_up(step: str, meet: Callable[[], None]) -> None:
     """Let the worker meet its end right after, or right before, the step's own call."""
     match step:
+        case "queued":
+            meet()
+        case "every commit":
+            lose_database_in(collecting, "finish_run")
+            lose_database_in(scores, "finish_score")
         case "claimed" | "scoring claimed":
             kind = "score" if step == "scoring claimed" else "run"
             after(job_source.DatabaseJobSource, "claim", lambda claim: claim and claim.spec.kind == kind and meet())
@@ -235,6 +267,36 @@ def around_commit(module: Any, name: str, *, before: bool, meet: Callable[[], No
             meet()
 
     setattr(module, name, store)
+
+
+def lose_database_in(module: Any, name: str) -> None:
+    """The database dies before the first commit; after the second, whose answer is lost."""
+    real = getattr(module, name)
+    tried: list[str] = []
+
+    def store(**kwargs: Any) -> None:
+        tried.append(name)
+        if len(tried) > 2:
+            real(**kwargs)
+            return
+        with transaction.atomic():
+            real(**kwargs)
+            if len(tried) == 1:
+                kill_database()
+        kill_database()
+        raise OperationalError("the answer is lost")
+
+    setattr(module, name, store)
+
+
+def kill_database() -> None:
+    """SIGKILL; and then what workers' main processes and the beat do about it."""
+    pid = services.status(settings.VAR).postgres
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    while services.status(settings.VAR).postgres == pid:
+        time.sleep(0.02)
+    services.ensure(settings.VAR)
 
 
 if __name__ == "__main__":

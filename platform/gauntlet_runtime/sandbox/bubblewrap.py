@@ -172,7 +172,7 @@ class Bubblewrap(Sandbox):
             remove_record(self._runs, record.run)
             reaped.append(record.label)
         uids.forget_strays(self._uids, has_record=lambda run: (self._runs / run).exists())
-        return reaped
+        return reaped + SubmittedTrees(self._images).reap(is_alive)
 
     def _enforces(self, controller: str) -> bool:
         return self._hierarchy is not None and controller in self._hierarchy.controllers

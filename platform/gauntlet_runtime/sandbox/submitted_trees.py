@@ -6,13 +6,17 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from gauntlet_runtime.container_images import ImageDamaged, unpack_image
 from gauntlet_runtime.sandbox.image_shelf import SUBMITTED, ImageShelf, default_shelf_bytes, submitted_name
 from gauntlet_runtime.sandbox.interface import SandboxError
+from gauntlet_runtime.sandbox.processes import this_process
+
+_DRAFT: Final = ".draft-"  # what is being made or dropped, with the process that does
 
 
 class SubmittedTrees:
@@ -43,7 +47,7 @@ class SubmittedTrees:
         self._folder.mkdir(parents=True, exist_ok=True)
         place = self._folder / entry
         shutil.rmtree(place, ignore_errors=True)  # of a worker that was killed meanwhile
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=self._folder) as making:
+        with self._draft() as making:
             draft = Path(making) / "image"
             home = draft / "image"
             home.mkdir(parents=True)
@@ -60,8 +64,20 @@ class SubmittedTrees:
         return size
 
     def _drop(self, entry: str) -> None:
-        with tempfile.TemporaryDirectory(prefix=".dropping-", dir=self._folder) as dropping:
+        with self._draft() as dropping:
             (self._folder / entry).rename(Path(dropping) / "image")
+
+    def _draft(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix=f"{_DRAFT}{this_process()}-", dir=self._folder)
+
+    def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
+        """Remove what processes that are no longer alive were making or dropping; return the folders' names."""
+        reaped = []
+        for left in self._folder.glob(f"{_DRAFT}*"):
+            if not is_alive(left.name.removeprefix(_DRAFT).rpartition("-")[0]):
+                shutil.rmtree(left, ignore_errors=True)
+                reaped.append(left.name)
+        return reaped
 
 
 def _installed(config: dict[str, object], digest: str) -> dict[str, object]:

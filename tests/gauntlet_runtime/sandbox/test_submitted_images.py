@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 from image_archives import Layer, python_layer, saved
 
 from gauntlet_runtime.container_images import CheckedImage, ImageLimits, check_image
-from gauntlet_runtime.sandbox import open_sandbox, this_process, uids
+from gauntlet_runtime.sandbox import is_alive, open_sandbox, this_process, uids
 from gauntlet_runtime.sandbox.docker_images import DockerImages
 from gauntlet_runtime.sandbox.image_shelf import ImageShelf
 from gauntlet_runtime.sandbox.interface import ImageUnavailable, Limits, Sandbox, SandboxError, SandboxSpec
@@ -238,3 +240,37 @@ def test_two_who_need_one_at_once_make_it_once(tmp_path):
     for thread in threads:
         thread.join(60)
     assert made == [1]
+
+
+KILLED_WHILE_UNPACKING = """
+import os, signal, sys
+from pathlib import Path
+from gauntlet_runtime.sandbox import submitted_trees
+
+unpack = submitted_trees.unpack_image
+submitted_trees.unpack_image = lambda *given: unpack(*given) and os.kill(os.getpid(), signal.SIGKILL)
+with submitted_trees.SubmittedTrees(Path(sys.argv[1])).borrowed(Path(sys.argv[2]), digest=sys.argv[3]):
+    pass
+"""
+
+
+def test_what_a_killed_worker_had_unpacked_is_removed_and_the_image_is_unpacked_anew(own_images, state_folder, checked):
+    _, archive, digest = checked(Layer().file("agent", os.urandom(100_000), 0o755).tar)
+    command = [sys.executable, "-c", KILLED_WHILE_UNPACKING, str(own_images), str(archive), digest]
+    assert subprocess.run(command, check=False).returncode == -9
+    place = own_images / "submitted"
+    left = list(place.glob("**/agent"))
+    assert len(left) == 1
+
+    sandbox = open_sandbox("bubblewrap", state=state_folder, images=own_images)
+    assert len(sandbox.reap(is_alive)) == 1
+    assert [path for path in place.iterdir() if path.name != ".kept"] == []
+    with sandbox.submitted_image(archive, digest=digest) as name:
+        assert (own_images / name / "current/rootfs/agent").stat().st_size == 100_000
+
+
+def test_what_a_living_worker_unpacks_is_left_alone(own_images, state_folder):
+    (own_images / "submitted").mkdir()
+    with SubmittedTrees(own_images)._draft() as draft:
+        assert open_sandbox("bubblewrap", state=state_folder, images=own_images).reap(is_alive) == []
+        assert Path(draft).is_dir()

@@ -40,3 +40,10 @@ class EvaluationNotFinished(DomainError):
 
     code: ClassVar = "not_finished"
     status: ClassVar = 409
+
+
+class ReasonMissing(DomainError):
+    """What is decided about somebody's submission needs a reason."""
+
+    code: ClassVar = "reason_missing"
+    status: ClassVar = 400

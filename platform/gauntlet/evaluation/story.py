@@ -145,5 +145,6 @@ class SubmissionStory:
     log_visible: bool
     organizer_log: str  # what scoring programs and lost environments printed; empty for everybody else
     scores_visible: bool
+    excluded: str  # why an organizer took it off the boards; empty where none did
     counts_as: str
     can_cancel: bool

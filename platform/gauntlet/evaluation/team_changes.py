@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import is_organizer
 from gauntlet.competitions.errors import NotOrganizer, NotParticipating
 from gauntlet.competitions.models import Competition, Participation, ParticipationState, Team
+from gauntlet.evaluation.exclusions import place_participant
 from gauntlet.evaluation.models import Job
-from gauntlet.evaluation.scores import place_again
 from gauntlet.leaderboards.services import remove_entries
 from gauntlet.submissions.errors import NotInTeam, TeamFull, TeamIsBound, TeamNameTaken
 from gauntlet.submissions.models import Submission
@@ -200,16 +200,8 @@ def _hand_over(competition: Competition, *, people: Sequence[User], to: User, te
             submission.sent_by_id = None
         submission.participant, submission.team = to, team
     Submission.objects.bulk_update(given, ["participant", "team", "sent_by"])
-    remove_entries(competition, participants=[to.pk, *(one.pk for one in people)])
-    for submission in _scored(competition, to):
-        place_again(submission)
-
-
-def _scored(competition: Competition, participant: User) -> QuerySet[Submission]:
-    scored = Submission.objects.filter(
-        phase__competition=competition, participant=participant, evaluations__in_force=True
-    )
-    return scored.select_related("phase").distinct().order_by("created_at")
+    remove_entries(competition, participants=[one.pk for one in people])
+    place_participant(competition, to.pk)
 
 
 def _carry(team: Team, people: Iterable[Participation]) -> None:

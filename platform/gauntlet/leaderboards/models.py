@@ -34,6 +34,14 @@ class ColumnValue(models.Model):
         ]
 
 
+class Exclusion(models.Model):
+    """A submission that an organizer took off the boards; its scores stay, and its reason is told."""
+
+    submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="exclusion")
+    reason = models.TextField(help_text="for its owner to read")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+
 class Entry(models.Model):
     """The submission with which a participant stands on a board in a phase, by the board's rule.
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from gauntlet.competitions.models import Competition, Leaderboard, Sorting, SubmissionRule
+from gauntlet.competitions.models import Competition, Leaderboard, Phase, Sorting, SubmissionRule
 from gauntlet.leaderboards.columns import column_values, primary_column
-from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.models import ColumnValue, Entry, Exclusion
 from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.submissions.models import Submission
 
@@ -18,7 +18,8 @@ from gauntlet.submissions.models import Submission
 def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenarios: int) -> None:
     """Store what a submission's scores mean on every board of its competition and move its participant's entry.
 
-    Replaces what an earlier result of the same submission stored. Locks the participant's entry of each board.
+    Replaces what an earlier result of the same submission stored. One that was taken off the boards has values and no
+    place. Locks the participant's entry of each board.
     """
     for leaderboard in _boards(submission):
         columns = list(leaderboard.columns.all())
@@ -36,7 +37,7 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
             for column in columns
             if column.key in values
         )
-        _place(leaderboard, submission, scenarios=scenarios)
+    place_result(submission, scenarios=scenarios)
 
 
 @transaction.atomic(savepoint=False)
@@ -45,6 +46,8 @@ def place_result(submission: Submission, *, scenarios: int) -> None:
 
     Locks the participant's entry of each board.
     """
+    if Exclusion.objects.filter(submission=submission).exists():
+        return
     for leaderboard in _boards(submission):
         _place(leaderboard, submission, scenarios=scenarios)
 
@@ -53,9 +56,10 @@ def _boards(submission: Submission) -> QuerySet[Leaderboard]:
     return Leaderboard.objects.filter(competition=submission.phase.competition_id).prefetch_related("columns")
 
 
-def remove_entries(competition: Competition, *, participants: Sequence[int]) -> None:
-    """Take participants off a competition's boards, before their submissions are placed anew."""
-    Entry.objects.filter(leaderboard__competition=competition, participant__in=participants).delete()
+def remove_entries(competition: Competition, *, participants: Sequence[int], phase: Phase | None = None) -> None:
+    """Take participants off a competition's boards, or a phase's, before their submissions are placed anew."""
+    entries = Entry.objects.filter(leaderboard__competition=competition, participant__in=participants)
+    (entries if phase is None else entries.filter(phase=phase)).delete()
 
 
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
@@ -92,6 +96,7 @@ def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> 
         ColumnValue.objects.filter(
             column=primary,
             value__isnull=False,
+            submission__exclusion=None,
             submission__phase=new.phase_id,
             submission__participant=new.participant_id,
             submission__baseline=new.baseline,

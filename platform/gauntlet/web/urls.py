@@ -9,6 +9,7 @@ from gauntlet.web.views import (
     comparison,
     competitions,
     episodes,
+    exclusions,
     home,
     model_providers,
     operators,
@@ -37,6 +38,7 @@ urlpatterns = [
     path("submissions/<uuid:submission_id>/story", submissions.story, name="submission-story"),
     path("submissions/<uuid:submission_id>/compare/", comparison.comparison, name="submission-comparison"),
     path("submissions/<uuid:submission_id>/cancel", submissions.cancel, name="submission-cancel"),
+    path("submissions/<uuid:submission_id>/exclusion", exclusions.exclude, name="submission-exclude"),
     path(
         "submissions/<uuid:submission_id>/reports/<uuid:evaluation_id>/<slug:program>/",
         submissions.report,

@@ -1,0 +1,84 @@
+"""Taking a submission off the boards, and letting it back: an organizer's word about one that broke the rules."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from gauntlet.accounts.models import User
+from gauntlet.accounts.services import record_event
+from gauntlet.competitions.access import is_organizer
+from gauntlet.competitions.errors import NotOrganizer
+from gauntlet.competitions.models import Competition, Phase
+from gauntlet.evaluation.errors import ReasonMissing
+from gauntlet.evaluation.scores import place_again
+from gauntlet.leaderboards.models import Exclusion
+from gauntlet.leaderboards.services import remove_entries
+from gauntlet.submissions.models import Submission
+
+LONGEST_REASON = 1000
+
+
+def exclude_submission(submission: Submission, *, reason: str, actor: User) -> None:
+    """Take a submission off every board; its owner reads why. Another one of theirs stands in its place.
+
+    It keeps its scores and its place in the quota; a rerun or a recomputed board does not bring it back. Again it
+    changes the reason. Locks the submission. Emits ``submission.excluded``.
+
+    Raises:
+        NotOrganizer, ReasonMissing
+    """
+    _needs_organizer(actor, submission.phase.competition)
+    reason = reason.strip()[:LONGEST_REASON]
+    if not reason:
+        raise ReasonMissing("Say why: the participant reads it on the page of the submission.")
+    with transaction.atomic():
+        held = _held(submission)
+        Exclusion.objects.update_or_create(submission=held, defaults={"reason": reason})
+        _place_anew(held)
+        record_event(held, "submission.excluded", actor=actor, reason=reason)
+
+
+def readmit_submission(submission: Submission, *, actor: User) -> bool:
+    """Let a submission back on the boards; return whether it was off them. Emits ``submission.readmitted``.
+
+    Raises:
+        NotOrganizer
+    """
+    _needs_organizer(actor, submission.phase.competition)
+    with transaction.atomic():
+        held = _held(submission)
+        deleted, _ = Exclusion.objects.filter(submission=held).delete()
+        if deleted:
+            _place_anew(held)
+            record_event(held, "submission.readmitted", actor=actor)
+    return bool(deleted)
+
+
+def place_participant(competition: Competition, participant: int, *, phase: Phase | None = None) -> None:
+    """Place all scored submissions of a participant anew. In the caller's transaction, which holds them."""
+    remove_entries(competition, participants=[participant], phase=phase)
+    for one in _scored(competition, participant, phase=phase):
+        place_again(one)
+
+
+def _scored(competition: Competition, participant: int, *, phase: Phase | None) -> QuerySet[Submission]:
+    phases = {"phase": phase} if phase else {"phase__competition": competition}
+    scored = Submission.objects.filter(**phases, participant=participant, evaluations__in_force=True)
+    return scored.select_related("phase").distinct().order_by("created_at")
+
+
+def _place_anew(submission: Submission) -> None:
+    place_participant(submission.phase.competition, submission.participant_id, phase=submission.phase)
+
+
+def _held(submission: Submission) -> Submission:
+    """The submission and the others of its participant in its phase, locked: no result of theirs comes meanwhile."""
+    own = Submission.objects.filter(phase=submission.phase_id, participant=submission.participant_id)
+    held = own.select_for_update(of=["self"]).select_related("phase__competition").order_by("pk")
+    return next(one for one in list(held) if one.pk == submission.pk)
+
+
+def _needs_organizer(user: User, competition: Competition) -> None:
+    if not is_organizer(user, competition):
+        raise NotOrganizer("Only the organizer and collaborators may do this.")

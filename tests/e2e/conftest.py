@@ -32,6 +32,54 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
+PLANT = "/competitions/plant-floor-questions"
+TELEMETRY = "/competitions/district-heating-telemetry"
+HANDOVER = "/competitions/shift-handover"  # of people with awkward names
+PAGES = {
+    "visitor": [
+        "/",
+        f"{PLANT}/",
+        f"{PLANT}/leaderboard/1/",
+        f"{TELEMETRY}/leaderboard/",
+        f"{HANDOVER}/leaderboard/",
+        "/competitions/fault-trees/leaderboard/",
+        f"{PLANT}/terms/",
+        f"{PLANT}/submit/",
+        "/accounts/login/",
+        "/accounts/signup/",
+        "/accounts/password/reset/",
+        "/terms/",
+        "/nothing-here/",
+    ],
+    "participant": [
+        f"{PLANT}/submit/",
+        f"{PLANT}/submissions/",
+        f"{PLANT}/leaderboard/0/",
+        f"{PLANT}/team/",
+        f"{PLANT}/organizer/",
+        f"{HANDOVER}/submit/",
+        f"{HANDOVER}/submissions/",
+        "/competitions/fault-trees/",
+        "/competitions/fault-trees/submissions/",
+        "/submissions/",
+        "/accounts/profile/",
+        "/accounts/email/",
+        "/accounts/password/change/",
+        "/accounts/2fa/",
+    ],
+    "organizer": [
+        f"{PLANT}/organizer/",
+        "/competitions/fault-trees/organizer/participants/",
+        f"{HANDOVER}/organizer/",
+        f"{HANDOVER}/organizer/participants/",
+        f"{PLANT}/organizer/models/",
+        f"{PLANT}/organizer/reviews/",
+        "/import/",
+        "/validate/",
+    ],
+    "expert": ["/", "/reviews/"],
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every test of this folder needs a browser, and the test database to be made."""
@@ -142,3 +190,30 @@ def log_in(context: BrowserContext, base: str, in_database: InDatabase) -> Any:
         context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": base}])
 
     return enter
+
+
+@pytest.fixture
+def pages_of(world: Showcase, log_in: Any, in_database: InDatabase) -> Callable[[str], list[str]]:
+    """Logs a role in and gives the address of every page that it opens."""
+    people = {"participant": world.participant, "organizer": world.organizer, "expert": world.expert}
+
+    def enter(role: str) -> list[str]:
+        if role in people:
+            log_in(people[role])
+        return [*PAGES[role], *in_database(lambda: _pages_with_ids(role, world))]
+
+    return enter
+
+
+def _pages_with_ids(role: str, world: Showcase) -> list[str]:
+    states = {name: f"/submissions/{submission.pk}/" for name, submission in world.by_state.items()}
+    studies = {kind: f"/reviews/{study.pk}/" for kind, study in world.studies.items()}
+    if role == "participant":
+        finished, earlier = world.by_state["finished"], world.by_state["earlier"]
+        episode = finished.evaluations.get().episodes.filter(trajectory__isnull=False)[0]
+        return [*states.values(), f"{states['finished']}compare/?with={earlier.pk}", f"/episodes/{episode.pk}/"]
+    if role == "organizer":
+        return [f"{PLANT}/organizer{path}" for path in studies.values()]
+    if role == "expert":
+        return [f"{studies[kind]}{part}" for kind in ("judge", "survey") for part in ("", "1/")]
+    return []

@@ -62,8 +62,8 @@ def organizer(in_database: Any) -> Any:
 def sign_up(page: Page, name: str) -> None:
     """Make an account through the form."""
     page.goto("/accounts/signup/")
-    page.get_by_label("Username").fill(name)
-    page.get_by_label("Email").fill(f"{name}@people.example")
+    page.get_by_label("User name").fill(name)
+    page.get_by_label("E-mail").fill(f"{name}@people.example")
     page.get_by_label("Password", exact=True).fill(PASSPHRASE)
     page.get_by_label("Password (again)").fill(PASSPHRASE)
     page.get_by_role("button", name="Sign up").click()

@@ -44,6 +44,13 @@ def import_bundle(path: Path, *, organizer: User, publish: bool, slug: str = "")
         BundleRefused: with every finding.
         SlugTaken: a competition of this name exists.
     """
+    return import_with_warnings(path, organizer=organizer, publish=publish, slug=slug)[0]
+
+
+def import_with_warnings(
+    path: Path, *, organizer: User, publish: bool, slug: str = ""
+) -> tuple[Competition, Sequence[Finding]]:
+    """The same as ``import_bundle``, and what the check found that is no error."""
     from gauntlet.competitions.bundle.check import checked_bundle
 
     with checked_bundle(path) as bundle:
@@ -55,7 +62,8 @@ def import_bundle(path: Path, *, organizer: User, publish: bool, slug: str = "")
             raise _slug_taken(slug)
         artifacts = {folder: store_folder(folder) for folder in sorted(_folders(plan))}
         original = store_folder(bundle.root) if path.is_dir() else store(path, form=Form.ZIP)
-        return _create(Creation(plan, artifacts), slug=slug, organizer=organizer, bundle=original, publish=publish)
+        made = _create(Creation(plan, artifacts), slug=slug, organizer=organizer, bundle=original, publish=publish)
+        return made, bundle.findings
 
 
 def _create(creation: Creation, *, slug: str, organizer: User, bundle: Artifact, publish: bool) -> Competition:

@@ -72,7 +72,9 @@ class TokenForm(forms.Form):
 class ModelProviderForm(forms.Form):
     """Where a competition's language models are. The key is never given back, also not to whoever sent it."""
 
-    name = forms.SlugField(label="Name", max_length=64)
+    name = forms.SlugField(
+        label="Name", max_length=64, error_messages={"invalid": "Use letters, digits, hyphens and underscores only."}
+    )
     url = forms.CharField(label="Address", max_length=500)
     key = forms.CharField(
         label="Key",

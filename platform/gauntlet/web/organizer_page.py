@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Case, Count, Exists, OuterRef, Prefetch, Q, QuerySet, When
 
-from gauntlet.competitions.models import Competition, Participation
+from gauntlet.competitions.models import Competition, Participation, ParticipationState
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.states import EvaluationState
 from gauntlet.submissions.models import Submission
@@ -44,9 +44,11 @@ def submissions_of(
 
 
 def participations_of(competition: Competition, *, state: str = "") -> QuerySet[Participation]:
-    """Who asked to take part, newest first, each with ``sent``, the number of their submissions."""
+    """Who asked to take part, those who wait before the others, newest first; ``sent`` counts their submissions."""
     sent = Count("user__submissions", filter=Q(user__submissions__phase__competition=competition))
-    found = competition.participations.select_related("user", "team").annotate(sent=sent).order_by("-created_at", "-pk")
+    waits = Case(When(state=ParticipationState.PENDING, then=0), default=1)
+    found = competition.participations.select_related("user", "team").annotate(sent=sent)
+    found = found.order_by(waits, "-created_at", "-pk")
     return found.filter(state=state) if state else found
 
 

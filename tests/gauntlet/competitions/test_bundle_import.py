@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.creation import opaque_id
@@ -228,3 +229,23 @@ class TestCommand:
 
     def test_an_unknown_organizer(self, bundle: Any) -> None:
         assert "--organizer" in self.run(str(bundle.root), "--organizer", "nobody")[1]
+
+
+def test_the_page_shows_warnings_before_the_draft(bundle: Any, organizer: User, client: Client) -> None:
+    from django.contrib.auth.models import Permission
+
+    from gauntlet.storage.folders import write_zip
+
+    organizer.user_permissions.add(Permission.objects.get(codename="add_competition"))
+    client.force_login(organizer)
+    bundle.replace("time_zone: UTC", "time_zone: UTC\ntreshold: 3")
+    packed = io.BytesIO()
+    write_zip(bundle.root, packed)
+    packed.seek(0)
+    packed.name = "some.zip"
+    answer = client.post("/import/", {"bundle": packed}, headers={"Accept": "application/json"})
+    page = answer.content.decode()
+    assert answer.status_code == 201
+    assert "A small competition was imported, with 1 warning" in page
+    assert f"competition.yaml:{bundle.line_of('treshold')}" in page
+    assert 'href="/competitions/a-small-competition/"' in page

@@ -55,9 +55,6 @@ def stranger(world: Showcase, db: None) -> Client:
 @pytest.fixture
 def organizer(world: Showcase, db: None) -> Client:
     """The organizer of all competitions, who may import more."""
-    from django.contrib.auth.models import Permission
-
-    world.organizer.user_permissions.add(Permission.objects.get(codename="add_competition"))
     client = Client()
     client.force_login(world.organizer)
     return client

@@ -147,6 +147,29 @@ def _faults(outline: Outline) -> list[str]:
     return faults
 
 
+def test_no_two_pages_of_a_reader_have_one_title(pages):
+    titles: dict[tuple[str, str], list[str]] = {}
+    for name, html in pages.items():
+        role, path = name.split(" ", 1)
+        found = re.search("<title>(.*?)</title>", html, re.DOTALL)
+        assert found, name
+        titles.setdefault((role, found[1]), []).append(path.partition("?")[0])
+    assert [paths for paths in titles.values() if len(set(paths)) > 1] == []
+
+
+def test_every_table_has_a_caption_and_its_heads_a_scope(pages):
+    faults = []
+    for name, html in pages.items():
+        for table in re.findall(
+            r"<table class=.*?</table>", html, re.DOTALL
+        ):  # those of organizers' texts have no class
+            if "<caption" not in table:
+                faults.append(f"{name}: no caption: {table[:60]}")
+            heads = re.findall(r"<th(?![^>]*scope=)[ >].{0,30}", table.partition("<tbody")[0])
+            faults += [f"{name}: no scope: {head}" for head in heads]
+    assert faults == []
+
+
 def test_the_sheet_and_the_script_are_small():
     files = WEB / "static" / "gauntlet"
     assert sum(path.stat().st_size for path in files.glob("*.css")) < 32_000  # one page has both

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.utils import timezone
 
@@ -61,11 +62,12 @@ def build(*, seed: int = 7) -> Showcase:
     now = timezone.now().replace(microsecond=0)
     password = make_password(PASSWORD)
     crowd = [f"{left}-{right}" for left in texts.LEFT for right in texts.RIGHT][:210]
-    names = ["plantops", "newcomer", *texts.PEOPLE, *crowd, *reviews.EXPERTS]
+    names = ["plantops", "newcomer", *texts.PEOPLE, *crowd, *reviews.EXPERTS, *texts.AWKWARD]
     people = User.objects.bulk_create(
         User(username=name, email=f"{name}@people.example", password=password) for name in names
     )
-    organizer, newcomer, everyone, experts = people[0], people[1], people[2:-3], people[-3:]
+    organizer, newcomer, everyone, experts, awkward = people[0], people[1], people[2:-6], people[-6:-3], people[-3:]
+    organizer.user_permissions.add(Permission.objects.get(codename="add_competition"))
     ada = everyone[0]
     plant = _plant(organizer, now=now)
     telemetry = _telemetry(organizer, now=now)
@@ -73,18 +75,22 @@ def build(*, seed: int = 7) -> Showcase:
         organizer, "fault-trees", "Fault trees from manuals", now=now, starts=6, ends=60, auto_approve=False
     )
     ended = _competition(organizer, "shift-handover", "Shift handover notes", now=now, starts=-90, ends=-20)
-    for competition, joined in ((plant, everyone[:40]), (telemetry, everyone), (ended, everyone[:3])):
+    for competition, joined in ((plant, everyone[:40]), (telemetry, everyone), (ended, [*everyone[:3], *awkward])):
         _join(competition, joined, ParticipationState.APPROVED, now=now)
     _join(approval, everyone[1:9], ParticipationState.PENDING, now=now)
     _join(approval, [ada], ParticipationState.PENDING, now=now)
     _join(approval, everyone[9:11], ParticipationState.DENIED, now=now)
     team = _team(plant, "Night shift", everyone[1:4])
+    foxes = _team(ended, texts.AWKWARD_TEAM, awkward[1:])
     development, test = plant.phases.all()
     fill_board(test, [*everyone[1:8], ada], baselines=[organizer], rng=rng, now=now, digits=4)
     fill_board(development, everyone[1:40], baselines=[organizer], rng=rng, now=now, digits=2)
     fill_board(telemetry.phases.get(), everyone[:250], baselines=[organizer], rng=rng, now=now, digits=2)
-    fill_board(ended.phases.get(), everyone[:3], baselines=[], rng=rng, now=now - timedelta(days=30), digits=3)
-    Submission.objects.filter(phase__competition=plant, participant=team.captain).update(team=team)
+    then = now - timedelta(days=30)
+    fill_board(ended.phases.get(), [*everyone[:3], *awkward[:2]], baselines=[], rng=rng, now=then, digits=3)
+    for one in (team, foxes):
+        Submission.objects.filter(phase__competition=one.competition, participant=one.captain).update(team=one)
+    Submission.objects.filter(phase__competition=ended, participant=ada).update(name=texts.AWKWARD_SUBMISSION)
     by_state = submissions.in_every_state(development, ada, now=now, rng=rng)
     # Heard of until tomorrow, for as long as the pages are looked at.
     Worker.objects.create(name="worker-1:1", host="worker-1", queues=["default"], seen_at=now + timedelta(days=1))
@@ -269,7 +275,8 @@ def _join(competition: Competition, users: Sequence[User], state: ParticipationS
 def _team(competition: Competition, name: str, members: Sequence[User]) -> Team:
     """A team, the first of its members the captain."""
     Competition.objects.filter(pk=competition.pk).update(max_team_size=4)
-    team = Team.objects.create(competition=competition, name=name, captain=members[0], code="made-up-team-code")
+    code = f"made-up-code-{competition.pk}"
+    team = Team.objects.create(competition=competition, name=name, captain=members[0], code=code)
     Participation.objects.filter(competition=competition, user__in=members).update(team=team)
     return team
 
@@ -292,7 +299,7 @@ def fill_board(
         Submission(
             phase=phase,
             participant=person,
-            name="baseline: rules only" if baseline else f"{person.username} {rng.randint(1, 30)}",
+            name="rules only" if baseline else f"{person.username} {rng.randint(1, 30)}",
             file_name="agent.zip",
             bundle=bundle,
             agent_bundle=bundle,

@@ -55,6 +55,10 @@ lukas.h amber-fox polyglot mcp-maximalist oyelaran s.haddad wintermute perceptro
 _ADJECTIVES: Final = "amber brisk calm dense early fair glad hazel ivory jade keen lucid mellow noble opal plain"
 _NOUNS: Final = "anvil beacon cedar delta ember falcon grove harbor inlet juniper kestrel lantern maple nimbus"
 PEOPLE: Final = _NAMES.split()
+#: Names as people write them: as long as they may be, without a space, from right to left, with signs.
+AWKWARD: Final = ("x" * 150, "باحث.الذكاء", "Donaudampfschifffahrtsgesellschaftskapitaen.Mustermann@people.example")
+AWKWARD_TEAM: Final = "🦊 Füchse & Söhne " + "W" * 40
+AWKWARD_SUBMISSION: Final = "planner_" * 25
 LEFT: Final = _ADJECTIVES.split()
 RIGHT: Final = _NOUNS.split()
 

@@ -237,8 +237,8 @@ def now_iso() -> str:
 
 
 @register.inclusion_tag("components/field.html")
-def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
-    """A form field with its label, its hint, and its error beside it."""
+def field(bound: BoundField, hint: str = "", label: str = "") -> dict[str, Any]:
+    """A form field with its label, its hint, and its error beside it; words given here stand instead of the form's."""
     bound.field.widget.attrs.pop("placeholder", None)  # it would say the label once more, in grey
     described = [f"{bound.id_for_label}-hint"] if hint or bound.help_text else []
     attributes: dict[str, Any] = {}
@@ -251,6 +251,7 @@ def field(bound: BoundField, hint: str = "") -> dict[str, Any]:
         "field": bound,
         "widget": bound.as_widget(attrs=attributes),
         "hint": hint or bound.help_text,
+        "label": label or bound.label,
         "checkbox": getattr(bound.widget_type, "lower", str)() == "checkbox",
     }
 

@@ -32,11 +32,11 @@ _WORDS: Final = {
 
 @requires_csrf_token
 def error_page(
-    request: HttpRequest, *, status: int, message: str = "", retry_at: datetime | None = None
+    request: HttpRequest, *, status: int, heading: str = "", message: str = "", retry_at: datetime | None = None
 ) -> HttpResponse:
     """A page with the status, what happened and the next step."""
-    heading, advice = _WORDS.get(status, ("That did not work", "Go back and try again."))
-    context = {"status": status, "heading": heading, "message": message or advice, "retry_at": retry_at}
+    usual, advice = _WORDS.get(status, ("That did not work", "Go back and try again."))
+    context = {"status": status, "heading": heading or usual, "message": message or advice, "retry_at": retry_at}
     return render(request, "error.html", context, status=status)
 
 
@@ -61,5 +61,5 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 of a form without its token: most often a page that was open for too long, or cookies that are off."""
-    message = "This form is no longer valid. Go back, reload the page and send it again; cookies must be allowed."
-    return error_page(request, status=403, message=message)
+    message = "Nothing was changed. Go back, reload the page and send the form again; cookies must be allowed."
+    return error_page(request, status=403, heading="This form is no longer valid", message=message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -17,9 +18,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from gauntlet.competitions.access import access_competition_as_organizer, access_participation_as_organizer
+from gauntlet.competitions.bundle.findings import Finding
 from gauntlet.competitions.errors import BundleRefused, SlugTaken
 from gauntlet.competitions.models import Competition, ParticipationState
-from gauntlet.competitions.services import decide_participations, import_bundle, publish
+from gauntlet.competitions.services import decide_participations, import_with_warnings, publish
+from gauntlet.competitions.visibility import Audience
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.forms import ImportForm
 from gauntlet.web.organizer_page import STATES, participation_counts, participations_of, submissions_of
@@ -49,7 +52,7 @@ def submissions(request: HttpRequest, slug: str) -> HttpResponse:
         "organizer",
         section="submissions",
         pending=participation_counts(competition)["pending"],
-        rows=submission_rows(found.object_list),
+        rows=submission_rows(found.object_list, audience=Audience.ORGANIZER),
         total=found.paginator.count,
         page=found.number,
         pages=found.paginator.num_pages,
@@ -133,7 +136,7 @@ def import_page(request: HttpRequest) -> HttpResponse:
         return render(request, "organizer/import.html", context, status=200 if request.method == "GET" else 422)
     upload: UploadedFile[Any] = form.cleaned_data["bundle"]
     try:
-        made = _import(upload, request)
+        made, warnings = _import(upload, request)
     except SlugTaken as refusal:
         form.add_error("bundle", f"{refusal.message.partition(';')[0]}. Change the title in competition.yaml.")
         return render(request, "organizer/import.html", context, status=refusal.status)
@@ -141,6 +144,9 @@ def import_page(request: HttpRequest) -> HttpResponse:
         errors = sum(finding.level == "error" for finding in refusal.findings)
         context |= {"findings": refusal.findings, "refused": True, "errors": errors, "file_name": upload.name}
         return render(request, "organizer/import.html", context, status=refusal.status)
+    if warnings:
+        context |= {"findings": warnings, "made": made}
+        return render(request, "organizer/import.html", context, status=201)
     messages.success(request, f"{made.title} was imported. It is a draft until you publish it.")
     place = reverse("competition", args=[made.slug])
     if request.headers.get("Accept") == "application/json":
@@ -148,9 +154,9 @@ def import_page(request: HttpRequest) -> HttpResponse:
     return redirect(place)
 
 
-def _import(upload: UploadedFile[Any], request: HttpRequest) -> Competition:
+def _import(upload: UploadedFile[Any], request: HttpRequest) -> tuple[Competition, Sequence[Finding]]:
     with tempfile.NamedTemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR, suffix=".zip") as copy:
         for chunk in upload.chunks():
             copy.write(chunk)
         copy.flush()
-        return import_bundle(Path(copy.name), organizer=signed_in(request), publish=False)
+        return import_with_warnings(Path(copy.name), organizer=signed_in(request), publish=False)

@@ -41,7 +41,7 @@ def page_of(request: HttpRequest, rows: Any, size: int = _PAGE) -> Any:
 
 def _list(request: HttpRequest, *, competition: str = "") -> dict[str, Any]:
     page = page_of(request, submission_list(signed_in(request), competition=competition))
-    rows: Sequence[SubmissionRow] = submission_rows(page.object_list)
+    rows: Sequence[SubmissionRow] = submission_rows(page.object_list, audience=Audience.OWNER)
     going = sum(not row.settled for row in rows)
     return {
         "rows": rows,

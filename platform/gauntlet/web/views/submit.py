@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from datetime import UTC
 from typing import Any
 
 from django.conf import settings
@@ -14,9 +15,10 @@ from django.views.decorators.http import require_http_methods
 from gauntlet.accounts.models import User
 from gauntlet.api_errors import DomainError
 from gauntlet.competitions.models import Phase, Takes
+from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list
 from gauntlet.submissions.models import Source, Submission
-from gauntlet.submissions.quotas import allowances
+from gauntlet.submissions.quotas import Allowance, allowances
 from gauntlet.submissions.services import receive, receive_sent
 from gauntlet.web.competition_page import CompetitionPage, open_page
 from gauntlet.web.forms import SubmitForm
@@ -74,6 +76,16 @@ def _wanted(takes: Set[str]) -> str:
     return f"A .zip with agent.yaml at its top{results}, at most {largest}. {image}"
 
 
+def _left(quota: Allowance) -> str:
+    """What is left of a phase's attempts, for the hint at the choice of a phase."""
+    if not quota.allowed:
+        until = f" until {quota.next_allowed_at.astimezone(UTC):%H:%M} UTC" if quota.next_allowed_at else ""
+        return f"{quota.phase.name}: none left{until}."
+    numbers = [number for number in (quota.left_today, quota.left_total) if number is not None]
+    today = "" if quota.left_today is None else " today"
+    return f"{quota.phase.name}: {min(numbers)} left{today}." if numbers else f"{quota.phase.name}: no limit."
+
+
 def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phases: list[Phase]) -> dict[str, Any]:
     takes = {phase.takes for phase in phases}
     coming = [line.phase for line in page.phases if line.state == "future"]
@@ -92,6 +104,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         quotas = allowances(phases, participant=participant, now=page.now)
         context["quotas"] = quotas
         context["allowance"] = quotas[0] if len(quotas) == 1 else None
+        context["phase_hint"] = " ".join(_left(one) for one in quotas)
         latest = submission_list(participant, competition=page.competition.slug)[:1]
-        context["latest"] = next(iter(submission_rows(latest)), None)
+        context["latest"] = next(iter(submission_rows(latest, audience=Audience.OWNER)), None)
     return context

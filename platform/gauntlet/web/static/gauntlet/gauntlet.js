@@ -58,10 +58,16 @@
   function showProblem(form, name, text) {
     const field = form.elements[name];
     const place = form.querySelector(`[data-problem="${name}"]`) || form.querySelector('[data-problem="__all__"]');
-    if (field && field.setAttribute) field.setAttribute("aria-invalid", "true");
     place.querySelector("span").textContent = text;
     place.hidden = false;
-    if (field && field.focus) field.focus();
+    if (!field || !field.setAttribute) return focusOn(place);
+    field.setAttribute("aria-invalid", "true");
+    if (place.id) field.setAttribute("aria-describedby", [...new Set(`${field.getAttribute("aria-describedby") || ""} ${place.id}`.trim().split(" "))].join(" "));
+    field.focus();
+  }
+  function focusOn(node) {
+    if (!node.matches("a, button, input, select, textarea")) node.tabIndex = -1;
+    node.focus();
   }
   function clearProblems(form) {
     all("[data-problem]", form).forEach((node) => { node.hidden = true; });
@@ -131,7 +137,8 @@
     };
     request.addEventListener("load", () => {
       let answer = null;
-      try { answer = JSON.parse(request.responseText); } catch { /* an error page, not an answer */ }
+      try { answer = JSON.parse(request.responseText); } catch { /* a page, not an answer */ }
+      const main = answer ? null : new DOMParser().parseFromString(request.responseText, "text/html").querySelector("main:has(form[data-upload], [data-focus])");
       if (answer && answer.location) {
         removeEventListener("beforeunload", leave);
         sessionStorage.removeItem(`draft:${location.pathname}`);
@@ -139,6 +146,11 @@
       } else if (answer && answer.errors) {
         done();
         for (const [name, texts] of Object.entries(answer.errors)) showProblem(form, name, texts.join(" "));
+      } else if (main && request.status < 500) {
+        done(); // the same page with what there is to read: findings, warnings
+        document.querySelector("main").replaceWith(main);
+        all("form[data-upload]", main).forEach(uploads);
+        focusOn(main.querySelector("[data-focus], [aria-invalid=true]") || main);
       } else if (request.status === 413) {
         fail("The file is larger than this site takes. Make it smaller and submit again.");
       } else {
@@ -168,7 +180,7 @@
       send(data);
     }).catch((error) => fail(`${error.message} Nothing was counted; try again.`));
   }
-  for (const form of all("form[data-upload]")) {
+  function uploads(form) {
     const key = `draft:${location.pathname}`;
     const text = form.querySelector("input[type=text]");
     if (text) {
@@ -190,6 +202,7 @@
       else upload(form);
     });
   }
+  all("form[data-upload]").forEach(uploads);
 
   // --- Live: server-sent events, else polling; an earlier answer never replaces a later one ---
   function live(node) {
@@ -280,5 +293,12 @@
       button.textContent = "Copied";
     });
   }
-  document.querySelector("[data-focus]")?.focus();
+  // What can be scrolled sideways can be so by keyboard too.
+  const sideways = new ResizeObserver((seen) => seen.forEach(({ target }) => {
+    if (getComputedStyle(target).overflowX !== "visible" && target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }));
+  all(".scroll, .fit, .prose pre, .prose table").forEach((node) => sideways.observe(node));
+  const first = ["main [aria-invalid=true]", "main form .problem:not([hidden])", "[data-focus]"].map((one) => document.querySelector(one)).find(Boolean);
+  if (first) focusOn(first);
 })();

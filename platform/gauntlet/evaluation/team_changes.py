@@ -193,7 +193,9 @@ def _hand_over(competition: Competition, *, people: Sequence[User], to: User, te
     """Put what people have submitted into a captain's name and a team's, and place it on the boards anew."""
     own = Submission.objects.filter(phase__competition=competition, participant__in=people)
     Job.objects.filter(evaluation__submission__in=own).update(participant=to)  # whose turns they take
-    given = list(own.select_for_update(of=["self"]).order_by("pk"))
+    concerned = Submission.objects.filter(phase__competition=competition, participant__in=[*people, to])
+    held = list(concerned.select_for_update(of=["self"]).order_by("pk"))
+    given = [one for one in held if one.participant_id != to.pk]
     for submission in given:
         submission.sent_by_id = submission.sent_by_id or submission.participant_id
         if submission.sent_by_id == to.pk:

@@ -20,6 +20,7 @@ RESERVED_PREFIX: Final = "gauntlet_"  # tools of the contract between platform a
 START_SECONDS: Final = 60.0
 RESET_SECONDS: Final = 60.0
 _PAGES: Final = 100
+_LISTINGS: Final = 20  # in a row after each of which the list had changed again
 _GONE: Final = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
 
 
@@ -28,7 +29,7 @@ class EnvironmentLink:
 
     def __init__(self, stdin: int, stdout: int, *, call_seconds: float) -> None:
         self._call_seconds = call_seconds
-        self.served = False  # the handshake was answered
+        self.served = False  # it has told its tools
         self.ended = asyncio.Event()
         self._tools: list[dict[str, Any]] | None = None
         self._changes = 0
@@ -40,12 +41,11 @@ class EnvironmentLink:
     async def _serve(self, stdin: int, stdout: int) -> None:
         """Hold the session open until the program ends; the SDK wants it entered and left in one task."""
         try:
-            reader, writer = await open_pipes(stdin, stdout)
+            reader, writer = await open_pipes(stdin, stdout, write_seconds=self._call_seconds)
             dispatcher: JSONRPCDispatcher[TransportContext] = JSONRPCDispatcher(reader, writer)
             async with ClientSession(dispatcher=dispatcher, message_handler=self._on_message) as session:
                 await session.initialize()
                 self._dispatcher = dispatcher
-                self.served = True
                 self._ready.set_result(None)
                 await reader.ended.wait()
         except Exception as error:  # noqa: BLE001 - whatever the program sent, it is the program that is lost
@@ -91,12 +91,18 @@ class EnvironmentLink:
         """Every tool as the environment describes it, listed once (and again where it says that the list changed)."""
         if self._tools is None:
             async with self._listing:
-                while self._tools is None:
-                    changes = self._changes
-                    listed = await self._list_tools()
-                    if changes == self._changes:  # else it changed while it was being listed
-                        self._tools = listed
+                if self._tools is None:  # nobody listed them meanwhile
+                    return await self._list_until_it_stays()
         return self._tools
+
+    async def _list_until_it_stays(self) -> list[dict[str, Any]]:
+        for _ in range(_LISTINGS):
+            changes = self._changes
+            listed = await self._list_tools()
+            if changes == self._changes:  # else it changed while it was being listed
+                self._tools, self.served = listed, True
+                return listed
+        raise EnvironmentFailed("its list of tools changes whenever it is listed")
 
     async def _list_tools(self) -> list[dict[str, Any]]:
         listed: list[dict[str, Any]] = []

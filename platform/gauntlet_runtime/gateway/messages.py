@@ -161,7 +161,7 @@ class EnvironmentLost(_Message):
 
     kind: Literal["environment_lost"] = "environment_lost"
     slot: int
-    served: bool = Field(description="it had answered the handshake before")
+    served: bool = Field(description="it had told its tools before")
     reason: str
 
 

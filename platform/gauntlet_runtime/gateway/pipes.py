@@ -105,21 +105,27 @@ class PipeReader:
 
 
 class PipeWriter:
-    """Writes newline-delimited JSON-RPC. Satisfies `mcp.shared._stream_protocols.WriteStream`."""
+    """Writes newline-delimited JSON-RPC. Satisfies `mcp.shared._stream_protocols.WriteStream`.
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    Args:
+        seconds: for which the other side may leave a message unread; the SDK's own time-out begins after the writing
+    """
+
+    def __init__(self, writer: asyncio.StreamWriter, *, seconds: float) -> None:
         self._writer = writer
+        self._seconds = seconds
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message.
 
         Raises:
-            anyio.BrokenResourceError: the other side is gone.
+            anyio.BrokenResourceError: the other side is gone, or reads nothing any more.
         """
         try:
             self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-            await self._writer.drain()
-        except OSError as error:
+            async with asyncio.timeout(self._seconds):
+                await self._writer.drain()
+        except OSError as error:  # TimeoutError is one
             raise anyio.BrokenResourceError from error
 
     async def aclose(self) -> None:
@@ -135,7 +141,7 @@ class PipeWriter:
         await self.aclose()
 
 
-async def open_pipes(stdin: int, stdout: int) -> tuple[PipeReader, PipeWriter]:
+async def open_pipes(stdin: int, stdout: int, *, write_seconds: float) -> tuple[PipeReader, PipeWriter]:
     """Take over the descriptors of a program's stdin (to write) and stdout (to read)."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LINE_BYTES)
@@ -143,4 +149,5 @@ async def open_pipes(stdin: int, stdout: int) -> tuple[PipeReader, PipeWriter]:
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(stdin, "wb", buffering=0)
     )
-    return PipeReader(reader), PipeWriter(asyncio.StreamWriter(transport, protocol, None, loop))
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    return PipeReader(reader), PipeWriter(writer, seconds=write_seconds)

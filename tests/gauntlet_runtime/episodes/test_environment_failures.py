@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gauntlet_runtime.jobs import SandboxLimits
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
@@ -128,6 +130,33 @@ say(second["id"], answer(second)[0])
     )
     assert outcome.said == ["environment_lost", "e0.2", 200]
     assert endings(outcome) == [("e0", "answered", None)]
+
+
+def test_an_environment_that_reads_nothing_any_more_counts_as_dead(room, monkeypatch):
+    """What is written to it then does not even leave the gateway."""
+    monkeypatch.setattr("gauntlet_runtime.run_job.CALL_SECONDS", 2.0)
+    outcome = room.agent(
+        """
+first = next_episode()
+tool(first, "deaf")
+say(tool(first, "echo", text="x" * 900_000)[1]["code"])
+second = next_episode()
+say(second["id"], answer(second)[0])
+""",
+        agent_limits=SandboxLimits(seconds=30.0),
+    )
+    assert outcome.said == ["environment_lost", "e0.2", 200]
+    assert endings(outcome) == [("e0", "answered", None)]
+
+
+@pytest.mark.parametrize("fault", ["--fickle", "--bad-tools"])
+def test_an_environment_that_does_not_come_to_tell_its_tools_is_the_organizers_fault(room, fault):
+    """The first changes them whenever they are listed."""
+    outcome = room.agent(
+        "e = next_episode()\nsay(e)", keys=["A", "B"], arguments=(fault,), agent_limits=SandboxLimits(seconds=30.0)
+    )
+    assert endings(outcome) == [(name, "failed", FailureCode.ENVIRONMENT_ERROR) for name in ("e0", "e1")]
+    assert "its organizer has to look at it" in outcome.episodes[0].message
 
 
 def test_what_a_lost_environment_printed_is_kept_for_the_organizer_and_not_for_the_agents_owner(room):

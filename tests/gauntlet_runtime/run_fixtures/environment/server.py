@@ -9,7 +9,7 @@ from pathlib import Path
 
 STATE = {"scenario": None, "seed": None, "calls": 0, "resets": 0}
 WRITING = threading.Lock()
-TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error", "run_code"]
+TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error", "run_code", "deaf"]
 RESERVED = ["gauntlet_reset", "gauntlet_user", "gauntlet_state"]
 
 
@@ -83,6 +83,8 @@ def call(name, arguments):
         case "nonsense":
             sys.stdout.write("this is no JSON-RPC\n")
             sys.stdout.flush()
+        case "deaf":
+            return text("what?")
         case "deep":
             return structured({"a": [{"b": [1, 2.5, None, True, "\u2028"]}]})
     raise KeyError(name)
@@ -96,8 +98,11 @@ def answer(request):
             info = {"name": "plant", "version": "1"}
             result = {"protocolVersion": params["protocolVersion"], "capabilities": capabilities, "serverInfo": info}
         elif method == "tools/list":
+            if "--fickle" in sys.argv:
+                write({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
             names = [*TOOLS, *(name for name in RESERVED if "--no-user" not in sys.argv or name != "gauntlet_user")]
-            result = {"tools": [{"name": n, "description": n, "inputSchema": {"type": "object"}} for n in names]}
+            schema = "none" if "--bad-tools" in sys.argv else {"type": "object"}
+            result = {"tools": [{"name": n, "description": n, "inputSchema": schema} for n in names]}
         else:
             result = call(params["name"], params.get("arguments", {}))
     except KeyError as error:
@@ -110,5 +115,8 @@ if "--dead" in sys.argv:
     sys.exit("this environment never starts")
 for line in sys.stdin:
     message = json.loads(line)
+    if message.get("params", {}).get("name") == "deaf":
+        answer(message)
+        time.sleep(1000)  # and reads nothing any more
     if "id" in message:
         threading.Thread(target=answer, args=(message,)).start()

@@ -256,7 +256,7 @@ class Docker(Sandbox):
             nano_cpus=int(limits.cpus * 1e9),
             pids_limit=limits.processes + _OWN_PROCESSES,
             shm_size=min(limits.scratch, SHARED_MEMORY),
-            ulimits=[Ulimit(name="core", soft=0, hard=0)],
+            ulimits=[Ulimit(name="core", soft=seccomp.CORE_BYTES, hard=seccomp.CORE_BYTES)],
             tmpfs=tmpfs,
             mounts=[
                 Mount(target=target, source=str(source), type="bind", read_only=True)

@@ -17,6 +17,7 @@ from gauntlet_runtime.sandbox.child import Child, spawn
 from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.gate import text as gate_word
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxUnavailable
+from gauntlet_runtime.sandbox.seccomp import CORE_BYTES
 from gauntlet_runtime.sandbox.supervision import Setting
 
 _SECONDS = 30.0
@@ -198,7 +199,7 @@ def _hold(plan: Plan, setting: Setting, process: Child, init: int) -> Anchor:
     try:
         plan.join(init)
         _wait_for_root(process, init)
-        resource.prlimit(init, resource.RLIMIT_CORE, (0, 0))
+        resource.prlimit(init, resource.RLIMIT_CORE, (CORE_BYTES, CORE_BYTES))
         _, hard = resource.prlimit(init, resource.RLIMIT_NOFILE)
         if hard == resource.RLIM_INFINITY or hard > _OPEN_FILES:
             resource.prlimit(init, resource.RLIMIT_NOFILE, (1024, _OPEN_FILES))

@@ -127,6 +127,13 @@ PROTOCOLS: Mapping[str, int] = {"the family's own": 0, "IPPROTO_TCP": 6, "IPPROT
 IOCTL = (16, 29)
 DENIED_IOCTLS: Mapping[str, int] = {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C}
 
+# setrlimit(2), prlimit(2): a core limit of 1 byte is what keeps the kernel from handing a crashed program to the host's
+# handler, which is root's and runs outside of the sandbox; at 0 it does (fs/coredump.c). So the limit is kept.
+SETRLIMIT = (160, 164)
+PRLIMIT = (302, 261)
+RLIMIT_CORE = 4
+CORE_BYTES = 1
+
 _X32_BIT = 0x40000000
 
 _LD_W_ABS = 0x20
@@ -140,6 +147,7 @@ _OFFSET_ARCH = 4
 _OFFSET_ARG0 = 16  # the low half of a 64-bit argument on a little-endian machine; the kernel uses no more of an int
 _OFFSET_ARG1 = 24
 _OFFSET_ARG2 = 32
+_HIGH_HALF = 4  # further on, of an argument that is an address
 
 _ALLOW = 0x7FFF0000
 _KILL_PROCESS = 0x80000000
@@ -203,8 +211,18 @@ def bpf(machine: str) -> bytes:
     for request in DENIED_IOCTLS.values():
         requests += [(_JEQ, 0, 1, request), _give(_errno(errno.EPERM))]
     program += _when(IOCTL[column], requests)
+    program += _when(SETRLIMIT[column], [_load(_OFFSET_ARG0), (_JEQ, 0, 1, RLIMIT_CORE), _give(_errno(errno.EPERM))])
+    program += _when(PRLIMIT[column], _core_limit())
     program.append(_give(_ALLOW))
     return b"".join(struct.pack("<HBBI", *instruction) for instruction in program)
+
+
+def _core_limit() -> list[_Instruction]:
+    """The part of the filter that decides on prlimit(2): with no new limit it only reads."""
+    block: list[_Instruction] = [_load(_OFFSET_ARG1), (_JEQ, 1, 0, RLIMIT_CORE), _give(_ALLOW)]
+    for half in (_OFFSET_ARG2, _OFFSET_ARG2 + _HIGH_HALF):
+        block += [_load(half), (_JEQ, 1, 0, 0), _give(_errno(errno.EPERM))]
+    return block
 
 
 def _sockets() -> list[_Instruction]:
@@ -232,6 +250,9 @@ def docker_profile() -> dict[str, Any]:
     rules += _but("socket", [], 0, {AF_UNIX, *INTERNET.values()}, errno.EAFNOSUPPORT)
     for family in INTERNET.values():
         rules += _but("socket", [_compare(0, "SCMP_CMP_EQ", family)], 2, set(PROTOCOLS.values()), errno.EPROTONOSUPPORT)
+    core = [_compare(index, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, RLIMIT_CORE) for index in range(2)]
+    rules.append(_rule(["setrlimit"], errno.EPERM, core[0]))
+    rules.append(_rule(["prlimit64"], errno.EPERM, core[1], _compare(2, "SCMP_CMP_NE", 0)))
     for request in DENIED_IOCTLS.values():
         rules.append(_rule(["ioctl"], errno.EPERM, _compare(1, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, request)))
     return {

@@ -223,3 +223,22 @@ def test_cancelling_before_the_start_lets_nothing_run(prepare, processes_with_ui
     assert verdict.cause is Cause.CANCELLED
     assert run.log_tail("stdout") == b""
     assert processes_with_uid(run.uid) == []
+
+
+def test_a_crash_is_not_handed_to_the_hosts_handler(execute):
+    """Which runs as root outside of the sandbox, wherever `kernel.core_pattern` names one, except at a limit of 1."""
+    finished = execute(
+        """
+import resource
+print(resource.getrlimit(resource.RLIMIT_CORE))
+for limit in (0, 1 << 20):
+    try:
+        resource.setrlimit(resource.RLIMIT_CORE, (limit, limit))
+        print("changed to", limit)
+    except (OSError, ValueError):
+        print("kept")
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+"""
+    )
+    assert finished.stdout.splitlines() == ["(1, 1)", "kept", "kept"]
+    assert finished.verdict.ok

@@ -56,7 +56,7 @@ def test_every_denied_call_is_answered_with_eperm(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_other_call_is_allowed(machine):
     column = seccomp.ARCHITECTURES[machine].column
-    special = {seccomp.CLONE[column], seccomp.SOCKET[column], seccomp.IOCTL[column], seccomp.CLONE3}
+    special = {table[column] for table in (seccomp.CLONE, seccomp.SOCKET, seccomp.IOCTL)} | {seccomp.CLONE3}
     others = set(range(600)) - set(seccomp.denied_numbers(machine)) - special
     assert {answer(machine, number) for number in others} == {ALLOW}
     assert answer(machine, seccomp.CLONE3) == ENOSYS
@@ -102,13 +102,30 @@ def test_calls_of_another_architecture_end_the_program():
     assert answer("x86_64", 0x40000000 | 1) == ENOSYS  # x32
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_core_limit_is_kept_and_others_may_be_lowered(machine):
+    column = seccomp.ARCHITECTURES[machine].column
+    old, new = seccomp.SETRLIMIT[column], seccomp.PRLIMIT[column]
+    for smuggled in (0, 7 << 32):
+        assert answer(machine, old, (smuggled | 4, 0x1000)) == EPERM
+        for address in (0x1000, 0x7FFF_0000_0000):
+            assert answer(machine, new, (0, smuggled | 4, address)) == EPERM
+        assert answer(machine, new, (0, smuggled | 4, 0)) == ALLOW  # it only reads
+    assert answer(machine, old, (7, 0x1000)) == ALLOW
+    assert answer(machine, new, (0, 7, 0x1000)) == ALLOW
+
+
 def dockers_answer(rules: list[dict[str, Any]], name: str, arguments: tuple[int, ...]) -> int:
     """What libseccomp would do: the first rule whose comparisons all hold."""
-    compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_GT": operator.gt}
+    compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_GT": operator.gt, "SCMP_CMP_NE": operator.ne}
     for rule in rules:
-        if rule["names"] == [name] and all(
-            compare[one["op"]](arguments[one["index"]], one["value"]) for one in rule.get("args", ())
-        ):
+        holds = [
+            arguments[one["index"]] & one["value"] == one["valueTwo"]
+            if one["op"] == "SCMP_CMP_MASKED_EQ"
+            else compare[one["op"]](arguments[one["index"]], one["value"])
+            for one in rule.get("args", ())
+        ]
+        if rule["names"] == [name] and all(holds):
             return 0x00050000 | rule["errnoRet"]
     return ALLOW
 
@@ -125,6 +142,10 @@ def test_dockers_profile_says_the_same():
             elif family in seccomp.INTERNET.values() and protocol not in seccomp.PROTOCOLS.values():
                 said = EPROTONOSUPPORT
             assert dockers_answer(rules, "socket", (family, 1, protocol)) == said
+    for smuggled in (0, 7 << 32):
+        assert dockers_answer(rules, "setrlimit", (smuggled | 4, 0x1000, 0)) == EPERM
+        assert dockers_answer(rules, "prlimit64", (0, smuggled | 4, 0x1000)) == EPERM
+    assert dockers_answer(rules, "prlimit64", (0, 4, 0)) == dockers_answer(rules, "prlimit64", (0, 7, 1)) == ALLOW
     flags = {rule["args"][0]["valueTwo"] for rule in rules if rule["names"] == ["clone"]}
     assert flags == set(seccomp.NAMESPACE_FLAGS.values())
 

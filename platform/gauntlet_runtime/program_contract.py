@@ -17,6 +17,7 @@ import pydantic_core
 import yaml
 from pydantic import ValidationError
 
+from gauntlet_runtime.jobs import MOST_COMMAND_BYTES
 from gauntlet_scoring.episode_files import ScenarioRow
 
 METADATA_NAMES: Final = ("metadata.yaml", "metadata")
@@ -86,8 +87,14 @@ def arguments_of(command: str, folders: dict[str, str] = SCORING_FOLDERS) -> lis
     """The words of a command, with ``$input`` and the like replaced. No shell is involved.
 
     Raises:
-        ProgramFault: its quotes do not match, or it is empty.
+        ProgramFault: its quotes do not match, it is empty, or nothing can be started so.
     """
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:  # half of a surrogate pair, which YAML can write
+        size = 0
+    if "\0" in command or not 0 < size <= MOST_COMMAND_BYTES:
+        raise ProgramFault(f"The program's command is no text of 1 to {MOST_COMMAND_BYTES} bytes.")
     try:
         words = shlex.split(command)
     except ValueError as error:

@@ -24,6 +24,8 @@ def run_provenance(spec: RunSpec, sandbox: Sandbox) -> dict[str, str]:
         "limits.agent": spec.agent_limits.model_dump_json(),
         "limits.environment": spec.environment.limits.model_dump_json(),
     }
+    if weak := sandbox.best_effort():
+        found["limits.best_effort"] = ", ".join(weak)
     if spec.agent.packages is not None:
         found["agent.packages"] = spec.agent.packages.digest
     if spec.environment.data is not None:

@@ -40,7 +40,7 @@ def test_substitutions(command, words):
     assert arguments_of(command) == words
 
 
-@pytest.mark.parametrize("command", ["python 'x", "", "   "])
+@pytest.mark.parametrize("command", ["python 'x", "", "   ", "a\0b", "run \ud800", f"run {'x' * 70_000}"])
 def test_a_command_without_sense_is_refused(command):
     with pytest.raises(ProgramFault):
         arguments_of(command)

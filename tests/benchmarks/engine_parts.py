@@ -65,8 +65,9 @@ def claims() -> list[dict[str, Any]]:
     """One claim while ten thousand of a thousand participants wait; its plain alternative is a queue without turns."""
     from django.db import connection, transaction
 
+    from gauntlet.evaluation.models import Job
     from gauntlet.evaluation.queue import lock_next
-    from gauntlet.evaluation.waiting import queue_positions
+    from gauntlet.evaluation.waiting import places_of
 
     class Undo(Exception):
         """What was made for this measurement is not kept."""
@@ -81,7 +82,8 @@ def claims() -> list[dict[str, Any]]:
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE evaluation_job, evaluation_evaluation")
             ours = _median(lambda: lock_next(queues=["default"], host="host"))
-            told = _median(queue_positions)
+            last = Job.objects.filter(state="ready").latest("created_at").evaluation_id
+            told = _median(lambda: places_of([last]))
             with connection.cursor() as cursor:
                 plain = _median(lambda: cursor.execute(plain_statement))
             raise Undo
@@ -90,7 +92,7 @@ def claims() -> list[dict[str, Any]]:
     plain_is = "the oldest of all, whoever's it is"
     return [
         _row(f"a claim while {WAITING:,} wait", ours * 1000, "ms", goal=50, plain=plain * 1000, plain_is=plain_is),
-        _row(f"the places of all {WAITING:,}", told * 1000, "ms", goal="shown"),
+        _row(f"one's place while {WAITING:,} wait", told * 1000, "ms", goal="shown"),
     ]
 
 

@@ -23,20 +23,20 @@ log = structlog.get_logger(__name__)
 _LOCK: Final = "SELECT pg_try_advisory_xact_lock(7041776001)"
 _LOCK_SECONDS: Final = 1.0  # a claim takes some milliseconds: who holds the lock for longer was cut off in the middle
 _PAUSE: Final = 0.004
-#: Jobs that wait, and where their participants stand; as parts of a WITH, with one more condition to be filled in.
-WAITING: Final = """
-    busy AS (
-        SELECT participant_id, count(*) AS jobs FROM evaluation_job WHERE state = 'leased' GROUP BY participant_id
-    ), waiting AS MATERIALIZED (
-        SELECT job.id, job.evaluation_id, job.participant_id, job.queue, job.created_at,
-               job.kind = 'score' AND evaluation.state = 'scoring' AS last_step
+LAST_STEP: Final = "job.kind = 'score' AND evaluation.state = 'scoring'"
+#: Jobs that wait; more conditions may follow.
+READY: Final = """
           FROM evaluation_job job
           JOIN evaluation_evaluation evaluation ON evaluation.id = job.evaluation_id
          WHERE job.state = 'ready' AND evaluation.state IN ('queued', 'running', 'scoring')
-           {condition}
+"""
+#: Where the participants stand of whom some part of a WITH has jobs: how many are in work, and when the last was begun.
+TURNS: Final = """
+    busy AS (
+        SELECT participant_id, count(*) AS jobs FROM evaluation_job WHERE state = 'leased' GROUP BY participant_id
     ), turns AS (
         SELECT present.participant_id, coalesce(busy.jobs, 0) AS jobs, served.at
-          FROM (SELECT DISTINCT participant_id FROM waiting) present
+          FROM (SELECT DISTINCT participant_id FROM {present}) present
           LEFT JOIN busy USING (participant_id)
           LEFT JOIN LATERAL (
                 SELECT max(job.started_at) AS at FROM evaluation_job job
@@ -51,7 +51,9 @@ _AVAILABLE: Final = """
 """
 # The first few, in case somebody else holds the first: who ends an evaluation, or takes a job from a dead worker.
 _NEXT: Final = f"""
-    WITH {WAITING.format(condition=_AVAILABLE)}, candidates AS (
+    WITH waiting AS MATERIALIZED (
+        SELECT job.id, job.participant_id, job.created_at, {LAST_STEP} AS last_step {READY} {_AVAILABLE}
+    ), {TURNS.format(present="waiting")}, candidates AS (
         SELECT waiting.id,
                row_number() OVER (ORDER BY last_step DESC, jobs, at NULLS FIRST, created_at, waiting.id) AS place
           FROM waiting JOIN turns USING (participant_id)

@@ -27,7 +27,7 @@ from gauntlet.evaluation.story import (
     Step,
     SubmissionStory,
 )
-from gauntlet.evaluation.waiting import estimate_seconds, is_served, queue_positions
+from gauntlet.evaluation.waiting import Wait, waits_of
 from gauntlet.leaderboards.models import Exclusion
 from gauntlet.leaderboards.scores import unverified_told
 from gauntlet.leaderboards.selectors import compare
@@ -75,6 +75,8 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
     log_visible = may_see(Part.AGENT_OUTPUT, phase=phase, audience=audience, now=now)
     scores_visible = may_see(Part.AGGREGATE_SCORE, phase=phase, audience=audience, now=now)
     own_or_organizer = audience in (Audience.OWNER, Audience.ORGANIZER)
+    queued = [one.pk for one in evaluations if one.state == EvaluationState.QUEUED]
+    waits = waits_of(queued, queue=phase.queue)
     return SubmissionStory(
         id=submission.pk,
         name=submission.name,
@@ -95,7 +97,9 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         container=_container(submission) if own_or_organizer else None,
         check_log=submission.check_log if own_or_organizer else None,
         steps=_steps(submission, evaluations, status=status),
-        evaluations=[_evaluation(one, phase=phase, audience=audience, now=now) for one in evaluations],
+        evaluations=[
+            _evaluation(one, phase=phase, audience=audience, now=now, wait=waits.get(one.pk)) for one in evaluations
+        ],
         scores=_scores(submission) if scores_visible and status == "finished" else [],
         log=_log(evaluations) if log_visible else None,
         log_visible=log_visible,
@@ -172,18 +176,17 @@ def _steps(submission: Submission, evaluations: Sequence[Evaluation], *, status:
     return steps
 
 
-def _evaluation(evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime) -> EvaluationStory:
-    position = None
-    if evaluation.state == EvaluationState.QUEUED:
-        position = queue_positions().get(str(evaluation.pk))
+def _evaluation(
+    evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime, wait: Wait | None
+) -> EvaluationStory:
     return EvaluationStory(
         id=evaluation.pk,
         task=evaluation.task.name,
         number=evaluation.number,
         state=evaluation.state,
-        position=position,
-        estimate_seconds=estimate_seconds(position, queue=phase.queue) if position else None,
-        unserved_queue=phase.queue if position and not is_served(phase.queue) else "",
+        position=wait.position if wait else None,
+        estimate_seconds=wait.estimate_seconds if wait else None,
+        unserved_queue=phase.queue if wait and not wait.served else "",
         episodes_done=evaluation.episodes_done,
         episodes_total=evaluation.episodes_total,
         failure=failure_story(evaluation.failure_code, evaluation.failure_message),

@@ -20,7 +20,7 @@ from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation import queue
 from gauntlet.evaluation.models import Job, Worker, WorkerState
 from gauntlet.evaluation.selectors import submission_story
-from gauntlet.evaluation.waiting import estimate_seconds, queue_positions
+from gauntlet.evaluation.waiting import pace_of, places_of
 from gauntlet.evaluation.workers import report_worker
 
 if TYPE_CHECKING:
@@ -41,6 +41,12 @@ def people(make_user: Callable[..., Any]) -> dict[str, Any]:
 def owners(claims: list[Any]) -> list[str]:
     names = dict(Job.objects.values_list("pk", "participant__username"))
     return [names[UUID(claim.job)] for claim in claims]
+
+
+def places_of_all() -> dict[str, int]:
+    """The place of everything that waits."""
+    told = places_of(list(Job.objects.values_list("evaluation", flat=True)))
+    return {str(evaluation): place for evaluation, place in told.items()}
 
 
 def test_anothers_single_submission_starts_before_the_next_of_fifty_with_one_worker(
@@ -107,7 +113,7 @@ def test_the_places_that_are_told_are_the_order_in_which_one_worker_claims(
         start(phase, participant=generator.choice(list(people.values())))
     worker.finish_all()
     waiting = [start(phase, participant=generator.choice(list(people.values()))) for _ in range(9)]
-    places = queue_positions()
+    places = places_of_all()
     assert sorted(places.values()) == list(range(1, len(waiting) + 1))
     order = []
     while claim := worker.claim():
@@ -128,7 +134,7 @@ def test_and_in_which_several_workers_claim_while_others_are_at_work(
         start(phase, participant=generator.choice(list(people.values())))
     for _ in range(generator.randrange(1, 5)):
         worker.must_claim()
-    places = queue_positions()
+    places = places_of_all()
     order = []
     while claim := worker.claim():
         order.append(places[claim.evaluation])
@@ -224,10 +230,10 @@ def test_each_queue_has_places_and_an_estimate_of_its_own(
     for _ in range(2):
         start()
         start(slow)
-    assert sorted(queue_positions().values()) == [1, 1, 2, 2]
+    assert sorted(places_of_all().values()) == [1, 1, 2, 2]
     worker.finish_all()
     Job.objects.filter(queue="default").update(started_at=Now() - timedelta(seconds=8), ended_at=Now())
-    assert (estimate_seconds(3, queue="default"), estimate_seconds(3, queue="gpu")) == (24, None)
+    assert [pace_of(queue).estimate_seconds(3) for queue in ("default", "gpu")] == [24, None]
 
 
 def test_an_estimate_counts_the_workers_that_serve_the_queue(
@@ -239,7 +245,7 @@ def test_an_estimate_counts_the_workers_that_serve_the_queue(
     for number in range(3):
         start()
         worker.source.claim(queues=["default"], worker=f"host:{number}")
-    assert estimate_seconds(6, queue="default") == 16
+    assert pace_of("default").estimate_seconds(6) == 16
 
 
 def test_the_story_tells_place_and_estimate(start: Callable[..., Evaluation], worker: Any) -> None:

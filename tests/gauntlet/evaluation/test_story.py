@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.test import Client
@@ -15,7 +16,7 @@ from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.selectors import submission_list, submission_story
 from gauntlet.evaluation.story import SubmissionStory
-from gauntlet.evaluation.waiting import queue_positions
+from gauntlet.evaluation.waiting import places_of
 from gauntlet.submissions.models import Submission
 from gauntlet_runtime.jobs import Failure, RunResult, ScoreResult
 
@@ -51,13 +52,11 @@ def test_the_queue_is_told_in_the_order_in_which_it_is_claimed(
     start: Callable[..., Evaluation], make_phase: Callable[..., Phase], make_user: Callable[..., Any], worker: Any
 ) -> None:
     phase, busy, other = make_phase(), make_user(), make_user()
-    for participant in (busy, busy, busy, other):
-        start(phase, participant=participant)
-    places = queue_positions()
+    places = places_of([start(phase, participant=participant).pk for participant in (busy, busy, busy, other)])
     claimed = []
     while claim := worker.claim():
         claimed.append(claim.evaluation)
-    assert [places[evaluation] for evaluation in claimed] == [1, 2, 3, 4]
+    assert [places[UUID(evaluation)] for evaluation in claimed] == [1, 2, 3, 4]
 
 
 def test_a_history_gives_an_estimate(start: Callable[..., Evaluation], worker: Any) -> None:

@@ -28,6 +28,8 @@ BARE_ENVIRONMENT: Final = {  # PATH is the image's own
 LOG_BYTES: Final = 32 << 10
 CHATTER_BYTES: Final = 64 << 20  # on stderr, in a whole job: an environment that logs is not to be ended for it
 STARTING_AT_ONCE: Final = len(os.sched_getaffinity(0))  # programs of one job; more would only slow each other
+_END_SECONDS: Final = 1.0  # for an environment whose pipe ended to be seen ending
+_KILL_SECONDS: Final = 10.0
 _STARTS: Final = 3  # how often a program that never answers the handshake is tried
 
 
@@ -127,8 +129,10 @@ class Environments:
             SandboxError
         """
         with self._runs.pop(slot) as run:  # which closes it also where its sandbox is gone and `wait` says so
-            run.kill()
-            verdict = run.wait(timeout=10.0)
+            verdict = run.wait(timeout=_END_SECONDS)  # a kill would hide why, and whose fault, it is ending by itself
+            if verdict is None:
+                run.kill()
+                verdict = run.wait(timeout=_KILL_SECONDS)
             self.log = (self.log + readable(run.log_tail("stderr", LOG_BYTES)))[-LOG_BYTES:]
         failed = self._failed_starts[slot] = 0 if served else self._failed_starts.get(slot, 0) + 1
         if failed < _STARTS:

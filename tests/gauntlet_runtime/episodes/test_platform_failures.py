@@ -16,8 +16,9 @@ from gauntlet_runtime.environments import Environments
 from gauntlet_runtime.gateway.messages import COMMANDS, EnvironmentUp, Ready, receive_message, send_message
 from gauntlet_runtime.gateway.pool import GatewayLost, GatewayPool, GatewayProcess
 from gauntlet_runtime.jobs import AgentSpec, JobEvent, LeaseLost
+from gauntlet_runtime.provenance import run_provenance
 from gauntlet_runtime.sandbox import this_process
-from gauntlet_runtime.sandbox.interface import ImageUnavailable, SandboxError, SandboxGone
+from gauntlet_runtime.sandbox.interface import Enforcement, ImageUnavailable, SandboxError, SandboxGone
 from gauntlet_scoring.failures import FailureCode
 
 HANGS = "import time\ne = next_episode()\ntool(e, 'sites')\ntime.sleep(1000)"
@@ -146,6 +147,13 @@ def test_the_result_names_what_made_it(room):
     assert provenance["image.agent"].startswith("sha256:")
     assert provenance["seed.e0"] == "7"
     assert provenance["sandbox"] == room.sandbox.name
+    assert "limits.best_effort" not in provenance
+
+
+def test_what_a_host_does_not_enforce_is_named_in_what_made_the_result(room, monkeypatch):
+    weaker = {**room.sandbox.enforcement(), "memory": Enforcement.BEST_EFFORT, "uid": Enforcement.BEST_EFFORT}
+    monkeypatch.setattr(room.sandbox, "enforcement", lambda: weaker)
+    assert run_provenance(room.spec("pass"), room.sandbox)["limits.best_effort"] == "memory, uid"
 
 
 def test_equal_records_give_equal_bytes_and_the_zip_is_not_to_be_changed(room, tmp_path):
@@ -217,6 +225,16 @@ def test_an_environment_whose_sandbox_disappeared_leaves_nothing_behind(room, en
         environments.lost(0, served=True)
     environments.close()
     assert sandboxes_left(room) == []
+
+
+def test_an_environment_whose_sandbox_disappears_this_moment_is_not_taken_for_one_that_we_ended(environments):
+    """Where the gateway saw its pipe end before its supervisor saw why."""
+    before = set(psutil.Process().children())
+    environments.open(1)
+    (sandbox,) = set(psutil.Process().children()) - before
+    sandbox.kill()
+    with pytest.raises(SandboxGone):
+        environments.lost(0, served=True)
 
 
 def test_environments_that_fail_to_start_once_each_are_all_started_again(environments, platform_end, monkeypatch):

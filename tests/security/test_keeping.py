@@ -15,7 +15,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from gauntlet_runtime.sandbox.interface import Run, SandboxSpec
+from gauntlet_runtime.sandbox.interface import Run, Sandbox, SandboxSpec
 from gauntlet_runtime.zoo.keeper import Keeper
 from gauntlet_runtime.zoo.leftovers import leftovers
 from gauntlet_runtime.zoo.programs import Program, ZooFault, load_zoo, same_sentence, same_value
@@ -31,6 +31,7 @@ HEAD = """#: attacks: agent
 #:   episodes:
 #:     - outcome: answered
 """
+BEGIN = "from door import *\n\nepisode = next_episode()"
 HARMLESS = "from door import *\n\nepisode = next_episode()\nsay(6)\nanswer(episode)\n"
 
 
@@ -38,10 +39,11 @@ HARMLESS = "from door import *\n\nepisode = next_episode()\nsay(6)\nanswer(episo
 def planted(tmp_path) -> Callable[..., Program]:
     """A program with this head and body, as the zoo would load it."""
 
-    def plant(body: str = HARMLESS, *, head: str = HEAD, **more: str) -> Program:
+    def plant(body: str = HARMLESS, *, head: str = HEAD, kind: str = "agent", **more: str) -> Program:
         lines = "".join(f"#:   {name}: {value}\n" for name, value in more.items())
-        (tmp_path / "zoo" / "agent").mkdir(parents=True, exist_ok=True)
-        (tmp_path / "zoo" / "agent" / "planted.py").write_text(head + lines + body)
+        (tmp_path / "zoo" / kind).mkdir(parents=True, exist_ok=True)
+        head = head.replace("attacks: agent", f"attacks: {kind}")
+        (tmp_path / "zoo" / kind / "planted.py").write_text(head + lines + body)
         return load_zoo(tmp_path / "zoo").programs[0]
 
     return plant
@@ -145,26 +147,35 @@ def test_the_listeners_and_the_worker_s_secret_are_within_reach_of_a_plain_progr
 
 
 class Doomed(WatchedSandbox):
-    """A backend whose agent is taken away when it has begun, as a failing host or an administrator would."""
+    """A backend of which one sandbox is taken away when its job is under way, as a failing host would do it.
+
+    ``victim`` ends its label. It is under way when the program that is tried says so.
+    """
+
+    def __init__(self, inner: Sandbox, *, victim: str, tried: str) -> None:
+        super().__init__(inner)
+        self._victim = victim
+        self._tried = tried
 
     def prepare(self, spec: SandboxSpec) -> Run:
         run = super().prepare(spec)
-        if "-agent-" in spec.label:
+        if spec.label.endswith(self._tried):
             threading.Thread(target=self._destroy, args=(run,), daemon=True).start()
         return run
 
-    def _destroy(self, run: Run) -> None:
-        while b"up" not in run.log_tail("stdout"):
-            if run.wait(0.01) is not None:
+    def _destroy(self, tried: Run) -> None:
+        while b"up" not in tried.log_tail("stdout"):
+            if tried.wait(0.01) is not None:
                 return
+        victim = next(run.host_pid for run in self.runs if run.label.endswith(self._victim))
         if self.name == "docker":
             with contextlib.closing(docker.from_env()) as client:
                 for container in client.containers.list(ignore_removed=True):
-                    if f"/{container.id}" in Path(f"/proc/{run.host_pid}/cgroup").read_text():
-                        container.remove(force=True)
+                    if f"/{container.id}" in Path(f"/proc/{victim}/cgroup").read_text():
+                        container.kill()
                         return
         else:
-            os.kill(_parent_of(_parent_of(run.host_pid)), signal.SIGKILL)
+            os.kill(_parent_of(_parent_of(victim)), signal.SIGKILL)
 
 
 def _parent_of(pid: int | None) -> int:
@@ -172,12 +183,12 @@ def _parent_of(pid: int | None) -> int:
     return int(next(line for line in status if line.startswith("PPid:")).split()[1])
 
 
+@pytest.mark.parametrize("victim", ["agent-1", "environment-0", "score-zoo"])
 @pytest.mark.parametrize("backend", ["bubblewrap", "docker"])
-def test_a_sandbox_that_dies_is_the_platforms_fault_and_no_verdict_of_the_program(runs, planted, backend):
-    keeper = runs.keeper(backend, wrapped=Doomed)
-    row = keeper.run(
-        planted("from door import *\n\nepisode = next_episode()\nprint('up', flush=True)\ntime.sleep(600)\n")
-    )
+def test_a_sandbox_that_dies_is_the_platforms_fault_and_no_verdict_of_a_program(runs, planted, backend, victim):
+    kind, tried, begin = ("scorer", victim, "import time") if victim == "score-zoo" else ("agent", "agent-1", BEGIN)
+    keeper = runs.keeper(backend, wrapped=lambda sandbox: Doomed(sandbox, victim=victim, tried=tried))
+    row = keeper.run(planted(f"{begin}\nprint('up', flush=True)\ntime.sleep(600)\n", kind=kind))
     assert row.got == "the sandbox failed"
     assert "the platform failed, which no program may bring about" in row.problems[0]
     assert len(row.problems) == 1

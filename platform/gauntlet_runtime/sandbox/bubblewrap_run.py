@@ -6,6 +6,7 @@ import contextlib
 import os
 import selectors
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -25,6 +26,7 @@ class BubblewrapRun(SupervisedRun):
     def __init__(self, spec: SandboxSpec, setting: Setting, plan: Plan) -> None:
         self._plan = plan
         self._held: Held | None = None
+        self._resident_peak = 0  # of what was seen, where nobody counts
         super().__init__(spec, setting)
 
     @property
@@ -119,7 +121,10 @@ class BubblewrapRun(SupervisedRun):
     def _keep_limits(self, anchor: Anchor) -> None:
         self._keep_time()
         limit = self._plan.resident_limit
-        if limit is not None and self._started is not None and resident_bytes(anchor.init) > limit:
+        if limit is None or self._started is None:
+            return
+        self._resident_peak = max(self._resident_peak, resident_bytes(anchor.init))
+        if self._resident_peak > limit:
             self._end(Cause.MEMORY_LIMIT)
 
     def _judge(self, anchor: Anchor, *, status: int, ended: float) -> Verdict:
@@ -127,4 +132,7 @@ class BubblewrapRun(SupervisedRun):
             # bubblewrap on the host is never ended by a signal because of what the program does.
             raise SandboxGone(f"bubblewrap disappeared (status {status})")
         code = status if status >= 0 else SIGNAL_BASE - status
-        return self._conclude(anchor, status=code, counters=self._plan.counters(), ended=ended)
+        counters = self._plan.counters()
+        if counters.memory_peak is None and self._resident_peak:
+            counters = replace(counters, memory_peak=self._resident_peak)
+        return self._conclude(anchor, status=code, counters=counters, ended=ended)

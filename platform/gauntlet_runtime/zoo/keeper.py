@@ -192,6 +192,7 @@ class Keeper:
             episode_limits=head.of_an_episode(),
             agent_limits=head.sandbox_limits(),
             max_parallel_episodes=head.parallel,
+            isolation=head.isolation,
             probe=True,
         )
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gauntlet_runtime.jobs import EpisodeLimits, SandboxLimits
+from gauntlet_runtime.jobs import EpisodeLimits, Isolation, SandboxLimits
 from gauntlet_runtime.sandbox.interface import Cause
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
@@ -81,6 +81,7 @@ class Head(_Strict):
     environment_limits: dict[str, float] = Field(default_factory=dict)
     scenarios: int = Field(default=1, ge=1)
     parallel: int = Field(default=1, ge=1)
+    isolation: Isolation = "submission"
     expect: Expected
     needs: tuple[Limit, ...] = Field(
         default=(), description="what this host must enforce: elsewhere it is not run, and would only use up the host"

@@ -17,6 +17,7 @@ import httpx
 
 _Address = IPv4Address | IPv6Address
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")  # an IPv4 address behind a translator (RFC 6052)
+_UNICAST: Final = IPv6Network("2000::/3")  # all of IPv6 that is given out to the public (RFC 4291, IANA)
 
 
 class NotPublic(Exception):
@@ -31,6 +32,7 @@ def is_public(address: _Address) -> bool:
         inner = address.ipv4_mapped or address.sixtofour
         if inner is not None:
             return is_public(inner)
+        return address in _UNICAST and address.is_global
     return address.is_global and not address.is_multicast
 
 

@@ -36,6 +36,11 @@ REQUEST = {"model": "small", "messages": [{"role": "user", "content": "x"}]}
         ("64:ff9b::7f00:1", False),
         ("64:ff9b::101:101", True),
         ("2002:7f00:1::", False),
+        ("64:ff9b:1::7f00:1", False),  # behind a translator of the host's own network
+        ("::7f00:1", False),
+        ("::ffff:0:7f00:1", False),
+        ("fec0::1", False),
+        ("ff0e::1", False),
     ],
 )
 def test_which_addresses_are_public(address: str, public: bool) -> None:

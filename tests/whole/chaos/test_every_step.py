@@ -1,4 +1,7 @@
-"""A worker is killed at each step of each state, at the exact place: another finishes everything, and once."""
+"""A worker is killed at each step of each state, at the exact place: another finishes everything, and once.
+
+And a submission is cancelled at each: that is final, unless its scores are there.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,13 @@ LOST = (
 LOST_SCORING = ("scoring claimed", "scorer started", "scores stored", "scores before the commit")
 #: Where a job was ended: nothing is done again.
 ENDED = ("run finished", "scores committed")
+#: Where a submission is cancelled: waiting, being prepared, running, being stored, being scored.
+CANCELLED = (
+    *("queued", "claimed", "environment up", "agent started", "episode open", "between episodes", "results stored"),
+    *("results before the commit", "run finished", *LOST_SCORING[:3]),
+)
+#: Where it is too late to cancel.
+SCORED = ("scores before the commit", "scores committed")
 SCENARIOS = 3
 QUICK = 'value = episode.call("look_up")["value"]\nreturn f"It is {value}.", {"value": value}'
 
@@ -39,6 +49,7 @@ def aftermath(
     good, bad = module_workshop.agent(QUICK), module_workshop.agent("import os\nos._exit(3)")
     ends = {name: (name, "die") for name in (*LOST, *LOST_SCORING, *ENDED)}
     ends |= {"poison": ("episode open", "poison"), "late": ("episode open", "stop"), "bad": ("run finished", "die")}
+    ends |= {f"cancelled: {step}": (step, "cancel") for step in (*CANCELLED, *SCORED)}
     submissions = {}
     for number, name in enumerate(ends):  # each of a participant of its own: a board keeps one of each
         person = User.objects.create_user(f"user{number}", f"user{number}@example.org", "a long pass phrase")
@@ -96,6 +107,28 @@ def test_a_participants_fault_is_not_retried_and_not_given_back(aftermath):
     assert submission.counts_as == "failed_start"
     # Other slices are queued once the agent has opened an episode, and dropped with their evaluation before their turn.
     assert {1} <= set(attempts(submission)) <= {0, 1}
+
+
+@pytest.mark.parametrize("step", CANCELLED)
+def test_a_submission_that_is_cancelled_at_this_step_stays_so_and_has_no_score(aftermath, step):
+    from gauntlet.accounts.models import Event
+    from gauntlet.leaderboards.models import Entry
+
+    submission, told = aftermath.of(f"cancelled: {step}")
+    evaluation = submission.evaluations.get()
+    assert told == {"deaths": 0, "late": None}
+    assert (evaluation.state, evaluation.scores.count()) == ("cancelled", 0)
+    assert not Entry.objects.filter(submission=submission).exists()
+    assert not evaluation.jobs.filter(state__in=["ready", "leased", "lost"]).exists()
+    assert max(attempts(submission)) <= 1
+    names = Event.objects.filter(subject_id=str(evaluation.pk)).order_by("pk").values_list("name", flat=True)
+    assert list(names)[-1] == "evaluation.cancelled"
+
+
+@pytest.mark.parametrize("step", SCORED)
+def test_a_cancel_that_comes_when_the_scores_are_there_changes_nothing(aftermath, step):
+    submission, _ = aftermath.of(f"cancelled: {step}")
+    finished_once(str(submission.pk), scenarios=SCENARIOS)
 
 
 def test_nothing_is_left_of_all_that_died(aftermath, installation):

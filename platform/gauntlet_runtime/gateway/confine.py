@@ -35,7 +35,8 @@ def confine() -> None:
     # Agents' connections must never leave it without a descriptor for a record.
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Not 0: then the kernel would hand it, with the keys that it holds, to a crash handler of the host's.
+    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     for capability in range(_LAST_CAPABILITY + 1):
         libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails where there is none to drop

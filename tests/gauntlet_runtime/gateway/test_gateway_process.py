@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -43,6 +44,8 @@ def test_a_gateway_has_no_capabilities_and_gets_none_back(pool):
     )
     assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd")} == {0}
     assert status["NoNewPrivs"] == "1"
+    limits = Path(f"/proc/{gateway.pid}/limits").read_text()
+    assert re.search(r"^Max core file size +1 +1 ", limits, re.MULTILINE)
     gateway.close()
 
 

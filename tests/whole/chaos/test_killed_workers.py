@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -75,6 +77,37 @@ def test_a_worker_that_is_told_to_end_hands_its_job_back_and_another_goes_on(
     assert (job.state, job.attempt) == ("done", 1)
 
 
+def test_a_rerun_whose_worker_was_killed_takes_the_first_results_place_once(
+    platform, competition, workshop, remains, wait_until
+):
+    """It is killed while its scorer runs; until it is done again the first result stays in force."""
+    from gauntlet.evaluation.models import Evaluation
+    from gauntlet.evaluation.services import start_evaluations
+    from gauntlet.leaderboards.models import ColumnValue, Entry
+    from gauntlet.submissions.models import Submission
+
+    platform.start()
+    quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')
+    name = platform.person("ada").submit(competition, 1, quick)
+    assert platform.wait_for_end(name).state == "finished"
+
+    def in_force():
+        return list(Evaluation.objects.filter(submission=name, in_force=True).values_list("number", "state"))
+
+    start_evaluations(Submission.objects.get(pk=name))
+    job = platform.wait_for_job(name, kind="score")
+    kill_at_work(platform, job, remains=remains, wait_until=wait_until)
+    assert in_force() == [(1, "finished")]
+    platform.processes.start_worker("worker1", concurrency=1)
+    assert platform.wait_for_end(name).number == 2
+    assert in_force() == [(2, "finished")]
+    job.refresh_from_db()
+    assert (job.state, job.attempt) == ("done", 2)
+    assert Entry.objects.filter(submission=name).count() == 1
+    assert ColumnValue.objects.filter(submission=name).count() == 1
+    wait_until(lambda: not remains.found())
+
+
 def test_children_end_with_a_main_process_that_was_killed(platform, wait_until, kill_now):
     platform.start()
     session = platform.processes.running["worker0"].pid
@@ -102,3 +135,63 @@ def test_a_check_that_was_killed_is_done_again(platform, competition, workshop, 
     assert platform.wait_for_end(submission).failure_code == "agent_error"
     checks = platform.installation.var / "uploads"
     wait_until(lambda: not list(checks.glob("check-*")))
+
+
+@pytest.fixture
+def idle_worker(in_database: None, settings: Any) -> Iterator[None]:
+    """A worker in the test's own process, on the platform's host, which was there before anything died."""
+    from gauntlet.evaluation import work
+
+    settings.SANDBOX = "bubblewrap"
+    work.sandbox.cache_clear()
+    work.worker.cache_clear()
+    work.worker(("default",))
+    yield
+    work.close()
+    work._made.clear()
+    work.sandbox.cache_clear()
+    work.worker.cache_clear()
+
+
+def test_what_a_dead_worker_left_is_removed_by_one_that_lives_on_its_timer(
+    platform, competition, slow_agent, idle_worker, remains, wait_until
+):
+    """No worker starts meanwhile, and none takes the job."""
+    from gauntlet.evaluation.heartbeat import Heartbeat
+
+    platform.start()
+    submission = platform.person("ada").submit(competition, 0, slow_agent)
+    job = platform.wait_for_job(submission, done=1)
+    kill_at_work(platform, job, remains=remains, wait_until=wait_until)
+
+    heartbeat = Heartbeat(["default"], seconds=0.1, reap_seconds=0.2).start()
+    wait_until(lambda: not remains.found())
+    heartbeat.stop()
+    job.refresh_from_db()
+    assert job.attempt == 1
+
+
+def test_a_worker_without_room_on_its_disk_says_so_and_another_does_the_work(
+    platform, competition, workshop, assert_finished_once, wait_until, capsys
+):
+    from django.core.management import call_command
+
+    from gauntlet.evaluation.models import Job, Worker
+    from gauntlet.submissions.models import Submission
+
+    plain = platform.processes.environment
+    platform.processes.environment = {**plain, "MIN_FREE_BYTES": str(1 << 60)}
+    platform.start()
+    full = wait_until(Worker.objects.filter(state="draining").first)
+    quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')
+    submission = platform.person("ada").submit(competition, 0, quick)
+    wait_until(lambda: "worker_takes_no_jobs" in platform.log("worker0"))
+    assert "MIN_FREE_BYTES" in full.reason
+    call_command("workers")
+    assert "draining" in capsys.readouterr().out
+    assert Submission.objects.get(pk=submission).state == "received"
+
+    platform.processes.environment = plain
+    platform.processes.start_worker("worker1", concurrency=1)
+    assert_finished_once(submission)
+    assert full.name not in Job.objects.filter(evaluation__submission=submission).values_list("worker", flat=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
+from weakref import WeakSet
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+UNREAD_BYTES: Final = 256 << 20  # of answers that were asked for and are not read, in all of a job's connections
 
 
 class JoinedWrites(asyncio.Transport):
@@ -13,12 +16,18 @@ class JoinedWrites(asyncio.Transport):
 
     uvicorn writes the head of an answer and its body apart. As two packets they wake an agent's client twice, and each
     wake-up of a busy machine's process costs more than everything else that the gateway does for a call.
+
+    Who asks on many connections and reads none of the answers is hung up on, before they use up the gateway's memory.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
         super().__init__()
         self._transport = transport
         self._pending = bytearray()
+        _all_writes.add(self)
+
+    def get_write_buffer_size(self) -> int:
+        return len(self._pending) + self._transport.get_write_buffer_size()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not data:
@@ -31,6 +40,8 @@ class JoinedWrites(asyncio.Transport):
         if self._pending:
             self._transport.write(bytes(self._pending))
             self._pending.clear()
+            if self._transport.get_write_buffer_size() and _unread() > UNREAD_BYTES:
+                self.abort()
 
     def close(self) -> None:
         self._flush()
@@ -51,6 +62,13 @@ class JoinedWrites(asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return self._transport.get_extra_info(name, default)
+
+
+_all_writes: Final[WeakSet[JoinedWrites]] = WeakSet()
+
+
+def _unread() -> int:
+    return sum(writes.get_write_buffer_size() for writes in _all_writes)
 
 
 class HangUp(asyncio.Protocol):

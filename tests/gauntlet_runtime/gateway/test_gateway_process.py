@@ -126,3 +126,34 @@ say(connection.getresponse().status)
     )
     assert outcome.said == [200]
     assert [episode.outcome.value for episode in outcome.episodes] == ["failed", "answered"]
+
+
+def test_an_agent_that_reads_no_answers_is_hung_up_on_before_its_gateway_is_full(room):
+    outcome = room.agent(
+        """
+import os, socket
+e = next_episode()
+for _ in range(55):
+    ask("POST", f"/episodes/{e['id']}/messages", {"text": "x" * 60_000})
+say(len(str(ask("GET", "/episodes")[1])) > 6_000_000)
+host, port = os.environ["GAUNTLET_URL"].removeprefix("http://").split(":")
+held = []
+for _ in range(110):
+    held.append(socket.create_connection((host, int(port))))
+    held[-1].sendall(b"GET /episodes HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n")
+say(ask("GET", "/episodes/unknown/mcp")[0])  # every request before this one was answered
+def is_whole(connection):
+    read = 0
+    try:
+        while part := connection.recv(1 << 20):
+            read += len(part)
+    except ConnectionError:
+        return False
+    return read > 6_000_000
+whole = sum(map(is_whole, held))
+say(0 < whole < 110)
+say(answer(e)[0])
+"""
+    )
+    assert outcome.said == [True, 404, True, 200]
+    assert [episode.failure for episode in outcome.episodes] == [None]

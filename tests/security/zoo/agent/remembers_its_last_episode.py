@@ -11,7 +11,6 @@
 #:   scores: {right: 1.0}
 #:   said: [e0, [], [e0], same, 204, e1, [], [e1], same, 204]
 import ctypes
-import fcntl
 
 from door import *
 
@@ -25,9 +24,7 @@ def found():
     seen = [path for path in FILES if os.path.exists(path)]
     seen += [number for number in (SHMGET, SEMGET) if LIBC.syscall(number, KEY, 1, 0) != -1]
     with socket.socket(socket.AF_UNIX) as client:
-        seen += ["\0word"] if refused(client.connect, "\0word") == "allowed" else []
-    with open("/etc/passwd") as shared:
-        return seen + (["a lock"] if refused(fcntl.flock, shared, fcntl.LOCK_EX | fcntl.LOCK_NB) != "allowed" else [])
+        return seen + (["\0word"] if refused(client.connect, "\0word") == "allowed" else [])
 
 
 def leave():
@@ -38,10 +35,9 @@ def leave():
         LIBC.syscall(number, KEY, 1, CREATE)
     if os.fork() == 0:
         os.setsid()
-        with socket.socket(socket.AF_UNIX) as server, open("/etc/passwd") as shared:
+        with socket.socket(socket.AF_UNIX) as server:
             server.bind("\0word")
             server.listen()
-            fcntl.flock(shared, fcntl.LOCK_EX)
             time.sleep(600)
 
 
@@ -51,5 +47,6 @@ leave()
 say([one["id"] for one in ask("GET", "/episodes")[1]["episodes"]])
 again = next_episode(key="mine")
 say("same" if again and again["id"] == episode["id"] else again)
+time.sleep(1)  # so that the other says its own after this one
 answer(episode)
 say(ask("POST", "/episodes", {})[0])

@@ -30,7 +30,8 @@ RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
 RETRY_SECONDS          30                             how long a host leaves a job to others that failed by its fault
 STOP_SECONDS           10                             how long a worker that is to end may still work on its job
-MIN_FREE_BYTES         1073741824                     a worker whose disk has less room takes no job
+MIN_FREE_BYTES         1073741824                     a worker whose disk has less room takes no job, and no large
+                                                      upload begins that would leave less
 ARTIFACT_SECONDS       86400                          how long a stored file that nothing uses is kept
 MODEL_PROVIDERS        {}                             providers of language models, as JSON by name: "url", "key", and
                                                       "competitions" (slugs) where not all may use it

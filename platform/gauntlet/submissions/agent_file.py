@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from gauntlet_scoring.model_names import same_model
 
 AGENT_FILE: Final = "agent.yaml"
 _SHELL: Final = frozenset({"|", "&&", "||", ";", ">", ">>", "<", "&", "2>&1"})
+_MOST_NAMES: Final = 200  # that are compared with a wrong one: 20,000 long ones would take minutes
 _LONGEST: Final = {"name": 200, "image": 128, "description": 4000, "model": 200, "paradigm": 100}
 
 
@@ -32,8 +34,7 @@ def read_agent(
     """
     path = bundle / AGENT_FILE
     if not path.is_file():
-        here = [entry.name for entry in bundle.iterdir()]
-        hint = suggestion(AGENT_FILE, here)
+        hint = _hint(AGENT_FILE, (entry.name for entry in bundle.iterdir()))
         message = f"is missing at the top of the bundle.{hint} It holds at least `name: …` and `command: …`."
         findings.error(Place(AGENT_FILE), message)
         return {}
@@ -102,6 +103,10 @@ def _check_script(value: Value, words: list[str], bundle: Path) -> None:
         return
     script = posixpath.normpath(words[1])
     if script.startswith("..") or not os.path.isfile(bundle / script):  # which takes a name of any length
-        inside = [p.relative_to(bundle).as_posix() for p in bundle.rglob(f"*{Path(script).suffix}")]
-        hint = suggestion(script, inside)
+        hint = _hint(script, (p.relative_to(bundle).as_posix() for p in bundle.rglob(f"*{Path(script).suffix}")))
         value.findings.error(value.place, f"starts '{words[1][:100]}', which is not in the bundle.{hint}")
+
+
+def _hint(name: str, there: Iterable[str]) -> str:
+    """A sentence that names what was probably meant; empty where nothing is like it."""
+    return suggestion(name, sorted(islice(there, _MOST_NAMES)))

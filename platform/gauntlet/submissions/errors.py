@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from gauntlet.api_errors import DomainError
+
+_ROOM_SECONDS: Final = 600  # until it is worth asking again
 
 
 class SubmissionNotFound(DomainError):
@@ -76,6 +78,19 @@ class UploadPartDamaged(DomainError):
 
     code: ClassVar = "checksum_mismatch"
     status: ClassVar = 460  # as the checksum extension of tus names it
+
+
+class NoRoom(DomainError):
+    """The disk is full, or soon would be."""
+
+    code: ClassVar = "no_room"
+    status: ClassVar = 507
+
+    @classmethod
+    def now(cls) -> Self:
+        """Say what to do."""
+        message = "The platform has no room for this upload at the moment. No attempt was used; try again later."
+        return cls(message, retry_after=_ROOM_SECONDS)
 
 
 class TooManyParts(DomainError):

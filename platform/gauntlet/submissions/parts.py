@@ -7,12 +7,14 @@ web servers takes any part.
 
 from __future__ import annotations
 
+import errno
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import Final, Protocol
 
 from gauntlet.storage.services import CHUNK, is_file_system
-from gauntlet.submissions.errors import UploadPartDamaged, UploadTooLarge
+from gauntlet.submissions.errors import NoRoom, UploadPartDamaged, UploadTooLarge
 from gauntlet.submissions.models import Upload
 
 CHECKSUMS: Final = ("sha256", "sha1", "md5")
@@ -75,6 +77,21 @@ def parts() -> Parts:
     from gauntlet.submissions.part_objects import PartObjects
 
     return PartFiles() if is_file_system() else PartObjects()
+
+
+@contextmanager
+def room_or_refusal() -> Iterator[None]:
+    """Tell whoever sends that a full disk is not their fault.
+
+    Raises:
+        NoRoom
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise NoRoom.now() from error
 
 
 def take(part: Source, write: Callable[[bytes], object], *, length: int, offset: int, checksum: Checksum | None) -> int:

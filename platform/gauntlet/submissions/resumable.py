@@ -6,6 +6,7 @@ that it became: whoever did not hear the answer asks again and gets the same one
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,9 +15,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from gauntlet.accounts.models import User
-from gauntlet.submissions.errors import TooManyUploads, UploadNotFound, UploadTooLarge, UploadUnusable
+from gauntlet.submissions.errors import NoRoom, TooManyUploads, UploadNotFound, UploadTooLarge, UploadUnusable
 from gauntlet.submissions.models import Submission, Upload
-from gauntlet.submissions.parts import CHECKSUMS, Checksum, Source, parts
+from gauntlet.submissions.parts import CHECKSUMS, Checksum, Source, parts, room_or_refusal
 
 __all__ = [
     "CHECKSUMS",
@@ -38,13 +39,15 @@ def begin(*, owner: User, length: int, file_name: str = "") -> Upload:
     Holds the owner's row while it counts the owner's open ones.
 
     Raises:
-        UploadTooLarge, UploadUnusable, TooManyUploads
+        UploadTooLarge, UploadUnusable, TooManyUploads, NoRoom
     """
     most = max(settings.MAX_IMAGE_BYTES, settings.MAX_BUNDLE_BYTES)
     if length > most:
         raise UploadTooLarge(f"The file has {length:,} bytes; at most {most:,} are taken. Make the image smaller.")
     if length <= 0:
         raise UploadUnusable("The file is empty.")
+    if shutil.disk_usage(settings.FILE_UPLOAD_TEMP_DIR).free < settings.MIN_FREE_BYTES + 2 * length:
+        raise NoRoom.now()  # for what is sent, and once more for what is stored of it
     now = timezone.now()
     with transaction.atomic():
         User.objects.select_for_update().get(pk=owner.pk)
@@ -97,11 +100,12 @@ def append(upload: Upload, part: Source, *, offset: int, checksum: Checksum | No
         UploadNotFound, UploadBusy
         UploadOffsetWrong: the part does not begin where the upload ends.
         UploadTooLarge: the part goes beyond the upload's length, and is taken back.
-        UploadPartDamaged
+        UploadPartDamaged, NoRoom
     """
     if upload.submission_id:
         raise UploadNotFound("This upload was submitted, and nothing can be added to it. Begin a new one.")
-    there = parts().append(upload, part, offset=offset, checksum=checksum)
+    with room_or_refusal():
+        there = parts().append(upload, part, offset=offset, checksum=checksum)
     Upload.objects.filter(pk=upload.pk).update(expires_at=_expiry())
     return there
 
@@ -125,9 +129,12 @@ def end(upload: Upload) -> None:
 def sweep_uploads() -> int:
     """Remove uploads that have expired, and parts of which no upload is left; return how many."""
     removed = 0
-    for upload in Upload.objects.filter(expires_at__lte=timezone.now()):
-        end(upload)
-        removed += 1
+    now = timezone.now()
+    for upload in Upload.objects.filter(expires_at__lte=now):
+        # Looked at again: a part that came meanwhile has given it its whole time.
+        if Upload.objects.filter(pk=upload.pk, expires_at__lte=now).delete()[0]:
+            parts().remove(upload)
+            removed += 1
     return removed + parts().sweep(lambda: {str(one) for one in Upload.objects.values_list("pk", flat=True)})
 
 

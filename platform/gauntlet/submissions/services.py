@@ -26,6 +26,7 @@ from gauntlet.submissions.image_check import HEAD_BYTES, is_image
 from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.models import Upload as UploadInParts
+from gauntlet.submissions.parts import room_or_refusal
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
 from gauntlet.submissions.states import SubmissionState
@@ -78,14 +79,17 @@ def receive(
     Emits ``submission.received`` and rings the workers.
 
     Raises:
-        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable
+        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom
     """
     participation = approved_participation(participant, phase.competition)
     check_size(upload.size or 0, head=_head(upload))
     check_allowance(phase, participant, now=now)  # early: nothing is stored for one who has no attempt left
     upload.seek(0)
-    bundle = store(cast(BinaryIO, upload), form=Form.FILE)
+    with room_or_refusal():
+        bundle = store(cast(BinaryIO, upload), form=Form.FILE)
     with transaction.atomic():
+        # As it is now: its organizer may have closed it while the file was stored.
+        phase = Phase.objects.select_related("competition").get(pk=phase.pk)
         owner, team = held_entrant(participation)
         if sent is not None and (earlier := _held_submission(sent)) is not None:
             return earlier

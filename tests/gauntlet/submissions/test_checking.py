@@ -15,7 +15,7 @@ from gauntlet.accounts.models import User
 from gauntlet.accounts.selectors import events_of
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact
-from gauntlet.submissions import checks
+from gauntlet.submissions import agent_file, checks
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import check_next
 
@@ -248,3 +248,16 @@ def test_a_checker_that_comes_late_changes_nothing(received: Any, check: Any, mo
     assert check() == []
     submission.refresh_from_db()
     assert (submission.state, submission.agent) == ("checking", {})
+
+
+def test_a_wrong_name_is_compared_with_a_few_of_those_that_there_are(
+    received: Any, check: Any, agent_zip: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty thousand long ones would keep the checker busy for minutes."""
+    compared: list[int] = []
+    monkeypatch.setattr(agent_file, "suggestion", lambda _, names: compared.append(len(names)) or "")
+    scripts = {f"{number:03}__py": "" for number in range(300)}
+    for missing in ({"agent__py": None}, {"agent__yaml": None}):
+        received(agent_zip(**scripts, **missing))
+        assert check() == []
+    assert compared == [200, 200]

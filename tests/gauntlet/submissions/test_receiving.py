@@ -20,7 +20,8 @@ from gauntlet.competitions.models import Participation
 from gauntlet.competitions.services import deny_participation
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact
-from gauntlet.submissions.errors import QuotaUsed
+from gauntlet.submissions import services
+from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed
 from gauntlet.submissions.models import Submission
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +53,22 @@ def test_a_file_name_is_a_name_and_no_path(
 ) -> None:
     phase = make_phase()
     assert send(phase, make_participant(phase), file_name=given).file_name == kept
+
+
+def test_a_phase_that_is_closed_while_the_file_is_stored_takes_nothing(
+    make_phase: Any, make_participant: Any, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    phase = make_phase()
+    user, store = make_participant(phase), services.store
+
+    def close_and_store(*what: Any, **more: Any) -> Any:
+        type(phase).objects.filter(pk=phase.pk).update(end=timezone.now())
+        return store(*what, **more)
+
+    monkeypatch.setattr(services, "store", close_and_store)
+    with pytest.raises(PhaseNotOpen, match="is over"):
+        send(phase, user)
+    assert not Submission.objects.exists()
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str, int]] = {

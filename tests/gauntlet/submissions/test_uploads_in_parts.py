@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import hashlib
 import io
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +26,7 @@ from gauntlet.storage.services import open_artifact
 from gauntlet.submissions import resumable, services
 from gauntlet.submissions.errors import TooManyUploads, UploadOffsetWrong
 from gauntlet.submissions.models import Submission, Upload
-from gauntlet.submissions.part_files import path_of
+from gauntlet.submissions.part_files import PartFiles, path_of
 
 pytestmark = pytest.mark.django_db
 TUS = {"Tus-Resumable": "1.0.0"}
@@ -334,3 +337,52 @@ def test_the_offset_is_checked_under_the_lock(sender: Sender) -> None:
     with pytest.raises(UploadOffsetWrong):
         resumable.append(upload, io.BytesIO(b"12"), offset=0)
     assert path_of(upload).read_bytes() == b"12"
+
+
+def test_one_that_is_gone_on_with_while_it_is_swept_stays(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sweeper has read that two expired; while it removes the one, a part of the other comes."""
+    for _ in range(2):
+        sender.begun(5)
+    Upload.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+
+    class Parts(PartFiles):
+        def remove(self, upload: Upload) -> None:
+            Upload.objects.update(expires_at=timezone.now() + timedelta(hours=1))
+            super().remove(upload)
+
+    monkeypatch.setattr(resumable, "parts", Parts)
+    assert resumable.sweep_uploads() == 1
+    assert path_of(Upload.objects.get()).exists()
+
+
+def full(*_: Any, **__: Any) -> Any:
+    """A disk without room."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_told_and_what_came_stays(
+    sender: Sender, phase: Any, agent_zip: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = agent_zip()
+    place = sender.begun(len(content), "mine.zip")
+    assert sender.part(place, content[:50], 0).status_code == 204
+    with monkeypatch.context() as now:
+        now.setattr(os, "fsync", full)
+        refused = sender.part(place, content[50:60], 50)
+    assert (refused.status_code, refused.json()["code"]) == (507, "no_room")
+    assert "No attempt was used" in refused.json()["message"]
+    there = int(sender.offset(place)["Upload-Offset"])
+    assert sender.part(place, content[there:], there).status_code == 204
+    with monkeypatch.context() as now:
+        now.setattr(services, "store", full)
+        assert submit(sender, phase, place).status_code == 507
+    assert not Submission.objects.exists()
+    assert submit(sender, phase, place).status_code == 201
+
+
+def test_none_is_begun_that_the_disk_has_no_room_for(sender: Sender, settings: Any, monkeypatch: Any) -> None:
+    settings.MIN_FREE_BYTES = 1000
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1020))
+    assert sender.begin(11).status_code == 507
+    assert not Upload.objects.exists()
+    assert sender.begin(10).status_code == 201

@@ -88,13 +88,15 @@ def _ready(api: PlatformApi, sent: Sent, note: Note) -> int:
 
 
 def _send(api: PlatformApi, file: IO[bytes], *, sent: Sent, upload: str, offset: int, advance: Advance) -> None:
-    furthest, since = offset, 0
+    furthest, tried = offset, 0
     while offset < sent.length:
-        before, offset = offset, _send_next(api, upload, file, offset=offset)
+        before = offset
+        offset, failed = _send_next(api, upload, file, offset=offset, tried=tried)
         advance(offset - before)
-        furthest, since = (offset, 0) if offset > furthest else (furthest, since + 1)
-        if since == len(_PAUSES):
-            raise CommandFailed(f"{api.server} keeps nothing of what is sent.", code=Exit.UNREACHABLE)
+        furthest, tried = (offset, 0) if offset > furthest else (furthest, tried + 1)
+        if tried == len(_PAUSES):
+            said = failed.message if failed else ""
+            raise CommandFailed(f"{api.server} keeps nothing of what is sent. {said}".rstrip(), code=Exit.UNREACHABLE)
 
 
 def _begin(api: PlatformApi, sent: Sent) -> str:
@@ -141,21 +143,27 @@ def _delete(api: PlatformApi, upload: str) -> None:
             raise
 
 
-def _send_next(api: PlatformApi, upload: str, file: IO[bytes], *, offset: int) -> int:
-    """Send the next part; return how many bytes have arrived then."""
+def _send_next(
+    api: PlatformApi, upload: str, file: IO[bytes], *, offset: int, tried: int
+) -> tuple[int, CommandFailed | None]:
+    """Send the next part; return how many bytes have arrived then, and how it failed.
+
+    Args:
+        tried: how often it was sent already; the longer it is waited.
+    """
     try:
-        return api.send_part(upload, file, offset=offset, most=PART_BYTES)
+        return api.send_part(upload, file, offset=offset, most=PART_BYTES), None
     except CommandFailed as failed:
         if failed.status in (_WRONG_OFFSET, _DAMAGED):
-            return _patiently(lambda: api.upload_offset(upload))
+            return _patiently(lambda: api.upload_offset(upload)), failed
         if not _may_pass(failed):
             raise
-        return _patiently(lambda: api.upload_offset(upload), failed)
+        return _patiently(lambda: api.upload_offset(upload), failed, tried=tried), failed
 
 
-def _patiently(ask: Callable[[], Answer], failed: CommandFailed | None = None) -> Answer:
-    """Ask until the platform answers; ``failed`` is how it failed just before."""
-    pauses = iter(_PAUSES)
+def _patiently(ask: Callable[[], Answer], failed: CommandFailed | None = None, *, tried: int = 0) -> Answer:
+    """Ask until the platform answers; ``failed`` is how it failed just before, after so many tries."""
+    pauses = iter(_PAUSES[tried:])
     while True:
         if failed is not None:
             pause = next(pauses, None)

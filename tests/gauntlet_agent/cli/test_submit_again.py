@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -272,19 +273,25 @@ def test_a_part_that_is_not_where_or_what_it_should_be_is_sent_again(
     assert as_ada.parts == archive.read_bytes()
 
 
-def test_a_platform_that_keeps_nothing_is_given_up(type_it: Any, as_ada: Any, responses: Any) -> None:
+@pytest.mark.parametrize(("status", "pauses"), [(409, []), (507, ["0.01", "0.02", "0.03"])])
+def test_a_platform_that_keeps_nothing_is_given_up(
+    type_it: Any, as_ada: Any, responses: Any, status: int, pauses: list[str]
+) -> None:
+    """Though it answers each question how much has come: the longer that lasts, the longer it is waited."""
+
     class Forgetful(dict[str, Any]):
         def __iter__(self) -> Any:
-            patched = as_ada.requests[-1][0] == "PATCH"
-            return iter(["/uploads/u1"] if patched else [])
+            return iter(["/uploads/u1"] if as_ada.requests[-1][0] == "PATCH" else [])
 
         def pop(self, key: str, *_: Any) -> Any:
-            return responses["problem"](409, "wrong_offset", "Not so.")
+            return responses["problem"](status, "code", "There is no room.")
 
     as_ada.answers = Forgetful()
     done = type_it()
     assert done.exit_code == 4
-    assert "keeps nothing of what is sent" in done.stderr
+    assert re.findall(r"Going on in (\S+) s", done.stderr) == pauses
+    assert "keeps nothing of what is sent. There is no room." in done.stderr
+    assert "The same command goes on" in done.stderr
 
 
 def test_the_same_image_is_compressed_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reaso
     JOB.check(before, state)
     job.state = state
     if state in (JobState.DONE, JobState.FAILED):
-        job.ended_at = timezone.now()
+        job.ended_at = database_now()  # as it began: an estimate is made of the difference
     if state != JobState.LEASED:
         job.token = job.leased_until = None
     if before == JobState.LEASED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -63,6 +64,17 @@ def test_a_history_gives_an_estimate(start: Callable[..., Evaluation], worker: A
     start()
     worker.finish_all()
     assert tell(start()).evaluations[0].estimate_seconds is not None
+
+
+def test_an_estimate_does_not_depend_on_what_workers_clocks_say(
+    start: Callable[..., Evaluation], worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start()
+    late = timezone.now() - timedelta(hours=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("gauntlet.evaluation.transitions.timezone.now", lambda: late)
+        worker.finish_all()
+    assert tell(start()).evaluations[0].estimate_seconds == 0
 
 
 def test_a_failed_submission_says_whose_fault_it_is_and_where_it_stopped(

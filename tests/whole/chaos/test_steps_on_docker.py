@@ -12,7 +12,11 @@ from leftovers import Remains
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
-STEPS = ("claimed", "environment up", "episode open", "scorer started")
+#: Those at which an engine has something, or nothing yet, of the job: files and rows are the same in both sandboxes.
+STEPS = (
+    *("claimed", "gateway started", "environment up", "agent started", "episode open", "results before the commit"),
+    *("scorer started", "scores before the commit"),
+)
 QUICK = 'return "done", {"value": episode.call("look_up")["value"]}'
 SCORER = """
 import json

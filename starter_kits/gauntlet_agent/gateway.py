@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import socket
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -49,7 +50,7 @@ def to_json(value: Any, *, what: str) -> bytes:
     """
     try:
         return json.dumps(value, default=_plain, allow_nan=False, ensure_ascii=False).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise GauntletError(f"{what} cannot be sent as JSON: {error}.") from error
 
 
@@ -140,9 +141,15 @@ class Gateway:
                 connection = self._idle.pop()
             except IndexError:
                 return HTTPConnection(self._host, self._port, timeout=_READ_SECONDS)
-            if connection.sock is not None and not select.select([connection.sock], [], [], 0)[0]:
+            if connection.sock is not None and not _is_readable(connection.sock):
                 return connection
             connection.close()  # readable without a question asked: that is the end of the stream
+
+
+def _is_readable(connection: socket.socket) -> bool:
+    poll = select.poll()  # and not select, which knows the first 1024 descriptors only
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _exchange(

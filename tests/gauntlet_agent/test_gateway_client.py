@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,10 +108,33 @@ def test_nobody_listening_is_one_sentence_with_the_address(scripted: Scripted) -
             Gateway(url).request("GET", "/episodes")
 
 
-def test_what_json_cannot_say_is_not_sent(scripted: Scripted) -> None:
+def _deep() -> Any:
+    value: Any = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [float("inf"), "\ud83d", _deep()], ids=["no number", "half a character", "too deep"])
+def test_what_json_cannot_say_is_not_sent(scripted: Scripted, value: Any) -> None:
     with pytest.raises(GauntletError, match="cannot be sent as JSON"):
-        _gateway(scripted).request("POST", "/a", {"x": float("inf")})
+        _gateway(scripted).request("POST", "/a", {"x": value})
     assert scripted.seen == []
+
+
+def test_an_agent_that_has_many_files_open_keeps_its_connections_all_the_same(scripted: Scripted) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    try:
+        with ExitStack() as opened:
+            for _ in range(1100):
+                opened.enter_context(Path(os.devnull).open())
+            gateway = _gateway(scripted)
+            assert [gateway.request("GET", "/a")[0] for _ in range(2)] == [200, 200]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    (first, second) = (connection for *_, connection in scripted.seen)
+    assert first == second
 
 
 def test_requests_of_many_threads_do_not_mix(scripted: Scripted) -> None:

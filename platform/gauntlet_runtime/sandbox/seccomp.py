@@ -127,6 +127,14 @@ PROTOCOLS: Mapping[str, int] = {"the family's own": 0, "IPPROTO_TCP": 6, "IPPROT
 IOCTL = (16, 29)
 DENIED_IOCTLS: Mapping[str, int] = {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C}
 
+# Huge pages that an operator reserved, for a database say, count towards no memory limit. Name: numbers, which argument
+# holds the flag, and the flag (MAP_HUGETLB, MFD_HUGETLB, SHM_HUGETLB); answered as where none are reserved.
+HUGE_PAGES: Mapping[str, tuple[tuple[int, int], int, int]] = {
+    "mmap": ((9, 222), 3, 0x40000),
+    "memfd_create": ((319, 279), 1, 0x4),
+    "shmget": ((29, 194), 2, 0o4000),
+}
+
 # setrlimit(2), prlimit(2): a core limit of 1 byte is what keeps the kernel from handing a crashed program to the host's
 # handler, which is root's and runs outside of the sandbox; at 0 it does (fs/coredump.c). So the limit is kept.
 SETRLIMIT = (160, 164)
@@ -144,7 +152,8 @@ _RET = 0x06
 
 _OFFSET_NR = 0
 _OFFSET_ARCH = 4
-_OFFSET_ARG0 = 16  # the low half of a 64-bit argument on a little-endian machine; the kernel uses no more of an int
+# Each argument has 8 bytes. This is the low half, on a little-endian machine; the kernel uses no more of an int.
+_OFFSET_ARG0 = 16
 _OFFSET_ARG1 = 24
 _OFFSET_ARG2 = 32
 _HIGH_HALF = 4  # further on, of an argument that is an address
@@ -211,6 +220,9 @@ def bpf(machine: str) -> bytes:
     for request in DENIED_IOCTLS.values():
         requests += [(_JEQ, 0, 1, request), _give(_errno(errno.EPERM))]
     program += _when(IOCTL[column], requests)
+    for numbers, index, flag in HUGE_PAGES.values():
+        block = [_load(_OFFSET_ARG0 + 8 * index), (_JSET, 0, 1, flag), _give(_errno(errno.ENOMEM))]
+        program += _when(numbers[column], block)
     program += _when(SETRLIMIT[column], [_load(_OFFSET_ARG0), (_JEQ, 0, 1, RLIMIT_CORE), _give(_errno(errno.EPERM))])
     program += _when(PRLIMIT[column], _core_limit())
     program.append(_give(_ALLOW))
@@ -250,6 +262,8 @@ def docker_profile() -> dict[str, Any]:
     rules += _but("socket", [], 0, {AF_UNIX, *INTERNET.values()}, errno.EAFNOSUPPORT)
     for family in INTERNET.values():
         rules += _but("socket", [_compare(0, "SCMP_CMP_EQ", family)], 2, set(PROTOCOLS.values()), errno.EPROTONOSUPPORT)
+    for name, (_, index, flag) in HUGE_PAGES.items():
+        rules.append(_rule([name], errno.ENOMEM, _compare(index, "SCMP_CMP_MASKED_EQ", flag, flag)))
     core = [_compare(index, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, RLIMIT_CORE) for index in range(2)]
     rules.append(_rule(["setrlimit"], errno.EPERM, core[0]))
     rules.append(_rule(["prlimit64"], errno.EPERM, core[1], _compare(2, "SCMP_CMP_NE", 0)))

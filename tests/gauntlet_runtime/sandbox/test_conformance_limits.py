@@ -242,3 +242,21 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     )
     assert finished.stdout.splitlines() == ["(1, 1)", "kept", "kept"]
     assert finished.verdict.ok
+
+
+def test_huge_pages_are_not_to_be_had_whatever_the_operator_reserved(execute):
+    finished = execute(
+        """
+import errno, mmap, os
+def tried(make):
+    try:
+        make()
+        print("had")
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+tried(lambda: mmap.mmap(-1, 2 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000))
+tried(lambda: os.memfd_create("huge", os.MFD_HUGETLB))
+tried(lambda: os.memfd_create("small"))
+"""
+    )
+    assert finished.stdout.split() == ["ENOMEM", "ENOMEM", "had"]

@@ -16,6 +16,7 @@ from gauntlet_runtime.sandbox import seccomp
 ALLOW = 0x7FFF0000
 KILL = 0x80000000
 EPERM = 0x00050000 | errno.EPERM
+ENOMEM = 0x00050000 | errno.ENOMEM
 ENOSYS = 0x00050000 | errno.ENOSYS
 EAFNOSUPPORT = 0x00050000 | errno.EAFNOSUPPORT
 EPROTONOSUPPORT = 0x00050000 | errno.EPROTONOSUPPORT
@@ -103,6 +104,17 @@ def test_calls_of_another_architecture_end_the_program():
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", seccomp.HUGE_PAGES)
+@given(flags=st.integers(0, 2**64 - 1))
+def test_huge_pages_are_refused_exactly_by_their_flag(machine, name, flags):
+    numbers, index, flag = seccomp.HUGE_PAGES[name]
+    arguments = (*[2**64 - 1] * index, flags)
+    wanted = ENOMEM if flags & flag else ALLOW
+    assert answer(machine, numbers[seccomp.ARCHITECTURES[machine].column], arguments) == wanted
+    assert dockers_answer(seccomp.docker_profile()["syscalls"], name, arguments) == wanted
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_the_core_limit_is_kept_and_others_may_be_lowered(machine):
     column = seccomp.ARCHITECTURES[machine].column
     old, new = seccomp.SETRLIMIT[column], seccomp.PRLIMIT[column]
@@ -118,14 +130,13 @@ def test_the_core_limit_is_kept_and_others_may_be_lowered(machine):
 def dockers_answer(rules: list[dict[str, Any]], name: str, arguments: tuple[int, ...]) -> int:
     """What libseccomp would do: the first rule whose comparisons all hold."""
     compare = {"SCMP_CMP_EQ": operator.eq, "SCMP_CMP_GT": operator.gt, "SCMP_CMP_NE": operator.ne}
-    for rule in rules:
-        holds = [
+    for rule in (rule for rule in rules if rule["names"] == [name]):
+        if all(
             arguments[one["index"]] & one["value"] == one["valueTwo"]
             if one["op"] == "SCMP_CMP_MASKED_EQ"
             else compare[one["op"]](arguments[one["index"]], one["value"])
             for one in rule.get("args", ())
-        ]
-        if rule["names"] == [name] and all(holds):
+        ):
             return 0x00050000 | rule["errnoRet"]
     return ALLOW
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import engine_parts
+import episodes_at_once
 import result_competition
 from docker_engine import docker_engine
 
@@ -52,7 +53,7 @@ def rows() -> list[dict[str, Any]]:
         table += _many(phase)
         table += engine_parts.statements(phase)
         table += engine_parts.claims()
-        table += engine_parts.episodes(Path(folder))
+        table += episodes_at_once.rows(Path(folder))
         table += engine_parts.starts("bubblewrap")
         table += engine_parts.idle_worker()
         with docker_engine() as missing:

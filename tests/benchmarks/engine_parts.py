@@ -1,4 +1,4 @@
-"""Parts of the engine's measurement: statements, a long queue, episodes side by side, starts, an idle worker."""
+"""Parts of the engine's measurement: statements, a long queue, starts, an idle worker."""
 
 from __future__ import annotations
 
@@ -13,19 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import bench_memory
 import psutil
 import result_competition
-import tiny_competition
 
 if TYPE_CHECKING:
     from gauntlet.competitions.models import Phase
 
-SCENARIOS: Final = 141
-EPISODE_SECONDS: Final = 1.0
-SLICE: Final = "18"  # eight slices: as many as workers at most
-SIDE_BY_SIDE: Final = (4, 8)
-OWN: Final = "the episodes' own seconds"
-WARM_SECONDS: Final = 120.0
-RING_SECONDS: Final = 0.25
-LINEAR_GOAL: Final = 0.85
 WAITING: Final = 10_000
 STARTS: Final = 15
 COUNTED: Final = 10
@@ -126,81 +117,6 @@ def _fill_queue() -> None:
         )
         for number, one in enumerate(evaluations)
     )
-
-
-def episodes(folder: Path) -> list[dict[str, Any]]:
-    """An evaluation of as many episodes as the paper has scenarios, each of one second: on several workers, which have
-    worked before, and by one agent that may work on several at once.
-    """
-    alone = _episodes(folder, workers=1)
-    table = [
-        _row(f"{SCENARIOS} one-second episodes, 1 worker", alone, "s", goal="shown", plain=SCENARIOS, plain_is=OWN)
-    ]
-    for count in SIDE_BY_SIDE:
-        table += _shared(f"{count} workers", _episodes(folder, workers=count), alone, count=count)
-    for count in SIDE_BY_SIDE:
-        table += _shared(f"{count} at once in 1 worker", _episodes(folder, parallel=count), alone, count=count)
-    return table
-
-
-def _shared(how: str, seconds: float, alone: float, *, count: int) -> list[dict[str, Any]]:
-    name, share = f"{SCENARIOS} one-second episodes, {how}", alone / (count * seconds)
-    row = _row(f"{name}: share of linear", share, "", goal=f"at least {LINEAR_GOAL}")
-    return [
-        _row(name, seconds, "s", goal="shown", plain=SCENARIOS / count, plain_is=OWN),
-        row | {"ok": share >= LINEAR_GOAL},
-    ]
-
-
-def _episodes(folder: Path, *, workers: int = 1, parallel: int = 1) -> float:
-    """Seconds from the evaluation's first claim to its last episode's result."""
-    from django.conf import settings
-
-    from gauntlet.processes import platform_processes
-
-    slug = f"seconds-{workers}-{parallel}"
-    phase = tiny_competition.make_phase(folder / slug, scenarios=SCENARIOS, slug=slug, parallel=parallel)
-    environment = {"SANDBOX": "bubblewrap", "RUN_SLICE": SLICE if parallel == 1 else str(SCENARIOS)}
-    with platform_processes(settings.VAR / "log", environment=environment) as started:
-        started.start_worker(concurrency=workers)
-        _wait_until_warm(settings.VAR / "work" / "jobs", workers)
-        submission = tiny_competition.submit(phase, agent=_sleeper(folder))
-        evaluation = tiny_competition.wait_for(submission, patience=600)
-    return float((evaluation.scoring_at - evaluation.started_at).total_seconds())
-
-
-def _wait_until_warm(jobs: Path, workers: int) -> None:
-    """Ring until each of the worker's processes has heard it once: then it has loaded what it works with."""
-    from gauntlet.celery import app
-
-    deadline = time.monotonic() + WARM_SECONDS
-    while len(list(jobs.glob("*"))) < workers:
-        if time.monotonic() > deadline:
-            raise RuntimeError("the workers did not get ready")
-        app.send_task("gauntlet.work", queue="default", expires=RING_SECONDS)
-        time.sleep(RING_SECONDS)
-
-
-def _sleeper(folder: Path) -> Path:
-    """An agent that waits a second in each episode, as for a model far away, and answers."""
-    agent = folder / "sleeper"
-    if not agent.exists():
-        agent.mkdir()
-        (agent / "agent.yaml").write_text("name: sleeper\ncommand: python agent.py\n")
-        (agent / "agent.py").write_text(SLEEPER)
-    return agent
-
-
-SLEEPER: Final = f"""\
-import time
-from gauntlet_agent import run
-
-def solve(episode):
-    time.sleep({EPISODE_SECONDS})
-    return "42"
-
-run(solve, parallel={max(SIDE_BY_SIDE)})
-"""
 
 
 def starts(backend: str) -> list[dict[str, Any]]:

@@ -30,10 +30,10 @@ _POLL_SECONDS: Final = 0.1
 _ENDED: Final = ("finished", "failed", "cancelled")
 
 
-def make_phase(folder: Path, *, scenarios: int, slug: str, parallel: int = 1) -> Phase:
+def make_phase(folder: Path, *, scenarios: int, slug: str, parallel: int = 1, environment: Path | None = None) -> Phase:
     """Import the competition with this many scenarios, which repeat where it has fewer; ``folder`` is new.
 
-    ``parallel`` is how many of them one agent may work on at once.
+    ``parallel`` is how many of them one agent may work on at once; ``environment`` a program in place of its own.
     """
     from gauntlet.accounts.models import User
     from gauntlet.competitions.services import import_bundle
@@ -49,6 +49,8 @@ def make_phase(folder: Path, *, scenarios: int, slug: str, parallel: int = 1) ->
     package = ROOT / "scoring_programs" / "gauntlet_scoring"
     shutil.copytree(package, bundle / "rubric" / package.name, ignore=ignored)
     _describe(bundle / "rubric")
+    if environment is not None:
+        shutil.copyfile(environment, bundle / "environment" / "server.py")
     manifest = bundle / "competition.yaml"
     content = _only_rubric(yaml.safe_load(manifest.read_text()))
     content["phases"][0]["max_parallel_episodes"] = parallel

@@ -221,6 +221,7 @@ class RunJob:
             leave_seconds=LEAVE_SECONDS,
             call_seconds=CALL_SECONDS,
             models=self._spec.llm,
+            model_seconds=MODEL_SECONDS,
             code_tool=tool.name if (tool := self._spec.environment.code_tool) is not None else None,
         )
         path = self._folder / "setup.json"

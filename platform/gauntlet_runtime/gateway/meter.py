@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
@@ -22,6 +24,9 @@ class EpisodeMeter:
         self._tokens = 0
         self._cost = Decimal(0)
         self._asked: Counter[str] = Counter()
+        self._waits = 0
+        self._since = 0.0
+        self.waited = 0.0  # seconds in which at least one call was under way, of those that are over
         self.calls = 0
 
     @property
@@ -38,6 +43,19 @@ class EpisodeMeter:
     def under_way(self) -> int:
         """Calls that were not settled yet."""
         return len(self._held)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """A call is under way; those that overlap count once."""
+        if self._waits == 0:
+            self._since = time.monotonic()
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
+            if self._waits == 0:
+                self.waited += time.monotonic() - self._since
 
     def hold(self, reservation: Reservation) -> Refusal | None:
         """Hold a call's maximum against the episode's budget, or say why it does not fit."""

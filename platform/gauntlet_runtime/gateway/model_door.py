@@ -56,7 +56,15 @@ class ModelDoor:
     """The models of a job, for all of its episodes."""
 
     def __init__(
-        self, spec: ModelSpec, job: Job, actions: Actions, bank: ModelBank, upstream: Upstream, *, limit_field: str
+        self,
+        spec: ModelSpec,
+        job: Job,
+        actions: Actions,
+        bank: ModelBank,
+        upstream: Upstream,
+        *,
+        limit_field: str,
+        most_seconds: float,
     ) -> None:
         self._spec = spec
         self._job = job
@@ -64,6 +72,7 @@ class ModelDoor:
         self._bank = bank
         self._upstream = upstream
         self._limit_field = limit_field
+        self._most_seconds = most_seconds  # for which an episode may wait
         self._pace = Pace(spec)
 
     async def __call__(
@@ -124,11 +133,14 @@ class ModelDoor:
         try:
             call = self._read(episode, endpoint, await read_body(scope, receive, REQUEST_BYTES))
             self._job.find(episode.id, episode.generation)
-            with episode.clock.stopped():
+            with episode.clock.stopped(), episode.meter.waiting():
                 answer = await self._answer(episode, call)
         finally:
             self._pace.under_way -= 1
         self._job.find(episode.id, episode.generation)  # an answer that comes too late is nobody's
+        if episode.meter.waited > self._most_seconds:  # else its sandbox's time would be up, as if it were the agent's
+            took = f"{self._most_seconds:.0f} seconds in all"
+            raise self._not_its_fault(episode, f"The language models took more than {took} for this episode's calls")
         if call.stream:
             await send_stream(send, shown(answer.parts, wants_usage=call.wants_usage))
         else:
@@ -285,7 +297,11 @@ class ModelDoor:
         return ApiError(503, "model_unavailable", f"{said} That is not the agent's fault, and it ends the episode.")
 
     def _unavailable(self, episode: Episode, reason: str) -> ApiError:
-        """The end of an episode whose model cannot be had: never the agent's fault, so it is run again."""
-        said = f"The language model could not be reached: {reason}. That is not the agent's fault"
+        """The end of an episode whose model cannot be had."""
+        return self._not_its_fault(episode, f"The language model could not be reached: {reason}")
+
+    def _not_its_fault(self, episode: Episode, what: str) -> ApiError:
+        """The end of an episode that is run again: what happened is never the agent's fault."""
+        said = f"{what}. That is not the agent's fault"
         self._job.end_soon(episode, FailureCode.INFRASTRUCTURE, f"{said}; the episode is run again.")
         return ApiError(503, "model_unavailable", f"{said}, and it ends the episode, which is run again later.")

@@ -163,7 +163,15 @@ class GatewayServer:
         )
         self._bank = ModelBank(self.notify, setup.folder)
         upstream = Upstream(access, setup.models.patience, provider=setup.models.provider)
-        return ModelDoor(setup.models, self._job, actions, self._bank, upstream, limit_field=access.limit_field)
+        return ModelDoor(
+            setup.models,
+            self._job,
+            actions,
+            self._bank,
+            upstream,
+            limit_field=access.limit_field,
+            most_seconds=setup.model_seconds,
+        )
 
     async def _obey(self, command: BaseModel, descriptors: list[int]) -> None:
         assert self._job is not None  # noqa: S101 - run() made them before the first command

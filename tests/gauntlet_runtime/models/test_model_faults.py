@@ -64,6 +64,35 @@ def test_a_hanging_provider_is_left_after_its_time_and_the_clock_stands_still(mo
     assert len(models.server.seen) == 2
 
 
+def test_a_provider_that_takes_too_long_in_all_is_not_the_agents_fault(models, monkeypatch):
+    """Else its sandbox's time would be up, which holds so much of waiting, and the agent be told to be faster."""
+    monkeypatch.setattr("gauntlet_runtime.run_job.MODEL_SECONDS", 1.0)
+    asked_at = []
+
+    def says(body, call):
+        asked_at.append(call)
+        released.wait(0.4)
+        return "x"
+
+    released = models.server.released
+    models.server.says = says
+    outcome = models.agent(
+        """
+e = next_episode()
+status = 200
+while status == 200:
+    status, said = chat("x")
+say(status, said["error"]["code"], answer(e)[0])
+""",
+        episode_limits={"episode_seconds": 60.0},
+    )
+    assert outcome.said == [503, "model_unavailable", 410]
+    (episode,) = outcome.episodes
+    assert episode.failure == "infrastructure"
+    assert "took more than 1 seconds in all" in episode.message
+    assert len(asked_at) <= 3
+
+
 def test_the_providers_retry_after_is_honoured(models):
     models.server.faults += ["429:1", None]
     outcome = models.agent("e = next_episode()\nsay(chat('x')[0])\nanswer(e)")

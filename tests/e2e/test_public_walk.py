@@ -97,6 +97,10 @@ def test_on_a_phone_a_row_keeps_its_score_and_opens_the_rest(world: Any, page: P
     expect(first.locator("td").nth(2)).to_be_visible()
     label = first.locator("td").nth(2).evaluate("node => getComputedStyle(node, '::before').content")
     assert label == '"Completion"'
+    page.goto("/competitions/shift-handover/leaderboard/")  # of people with long names
+    overlaps = """() => [...document.querySelectorAll(".board tbody:not(.published) tr")].filter((row) =>
+        row.children[1].getBoundingClientRect().right > row.children[2].getBoundingClientRect().left).length"""
+    assert page.evaluate(overlaps) == 0
 
 
 def test_the_readers_own_row_is_always_within_reach(world: Any, page: Page, log_in: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def test_a_large_file_goes_in_parts_and_a_broken_connection_is_gone_on_with(
     world: Any, page: Page, log_in: Any, tmp_path: Path, in_database: Any
 ) -> None:
     from gauntlet.storage.services import open_artifact
-    from gauntlet.submissions.models import Submission, Upload
+    from gauntlet.submissions.models import Submission, Upload, UploadPart
 
     in_database(lambda: world.plant.phases.update(max_submissions_per_day=100))  # others submit after this
     image = tmp_path / "planner.tar"
@@ -101,7 +102,11 @@ def test_a_large_file_goes_in_parts_and_a_broken_connection_is_gone_on_with(
             return file.read()
 
     assert in_database(stored) == image.read_bytes()
-    assert in_database(Upload.objects.count) == 0
+    # Its parts are gone; the row says what became of it, to whoever asks again.
+    assert in_database(lambda: [one.submission and one.submission.file_name for one in Upload.objects.all()]) == [
+        "planner.tar"
+    ]
+    assert in_database(UploadPart.objects.count) == 0
 
 
 def test_it_works_without_a_script(
@@ -148,3 +153,4 @@ def test_live_changes_arrive_by_themselves_and_keep_what_was_opened(
     expect(page.locator("[data-quiet]")).to_be_empty()
     in_database(lambda: Evaluation.objects.filter(submission=running).update(state="scoring", episodes_done=20))
     expect(page.locator("[data-said]")).to_contain_text("being scored", timeout=15_000)
+    expect(page).to_have_title(re.compile(r"^Being scored: planner 13 \(running\) · Plant floor questions"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from django.db.models import QuerySet
 from gauntlet.competitions.models import Column, Leaderboard, Sorting
 from gauntlet.competitions.visibility import Audience, Part, may_see
 from gauntlet.evaluation.errors import ScoresNotComparable, ScoresNotVisible
+from gauntlet.evaluation.models import Episode
 from gauntlet.evaluation.scores import task_scores
 from gauntlet.leaderboards.columns import primary_column, scenario_scores, shown_columns
 from gauntlet.leaderboards.scores import TrialScore
@@ -26,12 +28,22 @@ MOST_CANDIDATES: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScenarioChange:
+    """A scenario on which the two differ in a column: the mean of its trials for each. More is better."""
+
+    scenario: str  # its opaque id
+    a: float
+    b: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColumnComparison:
     """One column of the board. In ``found`` more is better: where less is, its values have the other sign."""
 
     column: Column
     primary: bool
     found: Comparison
+    changed: Sequence[ScenarioChange] = ()  # of ``found``'s sign; where a is worst beside b first
 
     @property
     def sign(self) -> int:
@@ -97,7 +109,12 @@ def compare_submissions(user: Any, a: UUID, b: UUID, *, now: datetime) -> Submis
         a=first,
         b=second,
         columns=[
-            ColumnComparison(column=column, primary=column == primary, found=found)
+            ColumnComparison(
+                column=column,
+                primary=column == primary,
+                found=found,
+                changed=_changed(left[column], right[column]),
+            )
             for column in columns
             if left[column] and right[column] and (found := _compare(left[column], right[column])) is not None
         ],
@@ -124,6 +141,30 @@ def _by_scenario(column: Column, rows: Sequence[TrialScore]) -> dict[str, list[f
     for row in rows:
         scenarios.setdefault(row.scenario, []).append(sign * row.value)
     return scenarios
+
+
+def _changed(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> list[ScenarioChange]:
+    both = [
+        ScenarioChange(scenario=key.rpartition(":")[2], a=fmean(left[key]), b=fmean(right[key]))
+        for key in sorted(left.keys() & right.keys())
+    ]
+    return sorted((one for one in both if one.a != one.b), key=lambda one: (one.a - one.b, one.scenario))
+
+
+def readable_episodes(submission: Submission, *, audience: Audience, now: datetime) -> Mapping[str, Episode]:
+    """The first trial of each scenario whose record this reader may open, by the scenario's opaque id; one query."""
+    episodes = Episode.objects.filter(evaluation__submission=submission, evaluation__in_force=True, trial=1)
+    return {
+        one.scenario.opaque_id: one
+        for one in episodes.exclude(trajectory=None).select_related("scenario")
+        if may_see(
+            Part.TRAJECTORY,
+            phase=submission.phase,
+            audience=audience,
+            now=now,
+            scenario_public=one.scenario.public,
+        )
+    }
 
 
 def _compare(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> Comparison | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
 
-from gauntlet.evaluation.comparing import ColumnComparison, SubmissionComparison
+from gauntlet.competitions.visibility import Audience
+from gauntlet.evaluation.comparing import ColumnComparison, ScenarioChange, SubmissionComparison, readable_episodes
+from gauntlet.evaluation.models import Episode
 from gauntlet.submissions.models import Submission
 
 
@@ -26,6 +30,57 @@ class ComparedRow:
     scenarios: int  # that both have
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChangedRow:
+    """A scenario on which the two differ, with the records of what each did where the reader may open them."""
+
+    scenario: str
+    text: str
+    a: str
+    b: str
+    difference: str
+    better: str  # a or b
+    episode_a: UUID | None
+    episode_b: UUID | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """What changed in one column, scenario by scenario, and how much did not."""
+
+    title: str
+    same: int
+    rows: list[ChangedRow]
+
+
+def changes(found: SubmissionComparison, *, audience: Audience, now: datetime) -> Changes | None:
+    """The scenarios on which the two differ in the column that decides the rank, else in the first that is compared."""
+    columns = sorted(found.columns, key=lambda one: not one.primary)
+    if not columns:
+        return None
+    column = columns[0]
+    ours, theirs = (readable_episodes(one, audience=audience, now=now) for one in (found.a, found.b))
+    return Changes(
+        title=column.column.title,
+        same=column.found.scenarios - len(column.changed),
+        rows=[_change(one, column, ours.get(one.scenario), theirs.get(one.scenario)) for one in column.changed],
+    )
+
+
+def _change(one: ScenarioChange, column: ColumnComparison, ours: Episode | None, theirs: Episode | None) -> ChangedRow:
+    digits, read = column.column.precision, ours or theirs
+    return ChangedRow(
+        scenario=one.scenario,
+        text=read.scenario.text if read else "",
+        a=_number(one.a, digits, times=column.sign),
+        b=_number(one.b, digits, times=column.sign),
+        difference=_number(one.a - one.b, digits, times=column.sign, sign="+"),
+        better="a" if one.a > one.b else "b",
+        episode_a=ours.pk if ours else None,
+        episode_b=theirs.pk if theirs else None,
+    )
+
+
 def rows(found: SubmissionComparison) -> list[ComparedRow]:
     """The columns in the board's order, the primary one first."""
     return [_row(one) for one in sorted(found.columns, key=lambda one: not one.primary)]
@@ -41,7 +96,7 @@ def _row(one: ColumnComparison) -> ComparedRow:
         a=_number(found.mean_a, digits, times=one.sign),
         b=_number(found.mean_b, digits, times=one.sign),
         difference=_number(found.difference, digits, times=one.sign, sign="+"),
-        interval=f"{ends[0]:+.{digits}f} to {ends[1]:+.{digits}f}" if ends else "–",
+        interval=_minus(f"{ends[0]:+.{digits}f} to {ends[1]:+.{digits}f}") if ends else "–",
         p=_p(found.p),
         effect=_number(found.cohen_d, 2, sign="+"),
         counts=f"{found.wins} / {found.ties} / {found.losses}",
@@ -51,7 +106,12 @@ def _row(one: ColumnComparison) -> ComparedRow:
 
 
 def _number(value: float | None, digits: int, *, times: int = 1, sign: str = "") -> str:
-    return "–" if value is None else f"{times * value:{sign}.{digits}f}"
+    return "–" if value is None else _minus(f"{times * value:{sign}.{digits}f}")
+
+
+def _minus(number: str) -> str:
+    """With the sign that the page's heads have."""
+    return number.replace("-", "−")
 
 
 def _p(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -159,3 +160,32 @@ def test_a_word_that_is_no_submission_is_told(ada: User, scored: Callable[..., S
     one = scored(ada, 0.5)
     scored(ada, 0.6)
     assert "There is no such submission to compare with." in page(ada, one, "?with=x<b>")[1]
+
+
+def test_what_changed_is_told_by_scenario_the_losses_first(ada: User, scored: Callable[..., Submission]) -> None:
+    one, other = scored(ada, 0.9, 0.5, 0.5), scored(ada, 0.6, 0.5, 0.7, name="other")
+    html = page(ada, one, f"?with={other.pk}")[1]
+    assert "In Score: 8 scenarios differ, 4 are the same." in html
+    changes = html.partition("What changed, scenario by scenario")[2]
+    told = re.findall(r'data-l="A" class="r">(.*?)</td><td data-l="B" class="r">(.*?)</td>.*?<b>(.*?)</b>', changes)
+    assert told == [("0.500", "0.700", "−0.200")] * 4 + [("0.900", "0.600", "+0.300")] * 4
+    assert "/episodes/" not in changes  # the phase shows scores, under opaque ids, and nothing of what was done
+    texts = one.phase.tasks.get().scenarios.values_list("text", flat=True)
+    assert not [text for text in texts if text in html]
+
+
+def test_where_less_is_better_the_losses_are_the_larger_values(
+    ada: User, phase: Phase, scored: Callable[..., Submission]
+) -> None:
+    phase.competition.leaderboards.get().columns.filter(key="score").update(sorting="asc")
+    one, other = scored(ada, 0.9, 0.2), scored(ada, 0.5, name="other")
+    changes = page(ada, one, f"?with={other.pk}")[1].partition("What changed, scenario by scenario")[2]
+    told = re.findall(r'data-l="A" class="r">(.*?)</td>.*?</svg>(.)</span>', changes)
+    assert told == [("0.900", "B")] * 6 + [("0.200", "A")] * 6
+
+
+def test_without_a_choice_the_newest_other_one_is_shown(ada: User, scored: Callable[..., Submission]) -> None:
+    one, _, newest = scored(ada, 0.9), scored(ada, 0.6, name="older"), scored(ada, 0.9, name="newest")
+    html = page(ada, one)[1]
+    assert f'value="{newest.pk}" selected' in html
+    assert "In Score: 0 scenarios differ, 12 are the same." in html

@@ -29,7 +29,7 @@ from gauntlet.competitions.models import (
     Team,
     Visibility,
 )
-from gauntlet.evaluation.models import Worker
+from gauntlet.evaluation.models import Evaluation, Worker
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.reviews.models import Study
 from gauntlet.storage.models import Artifact
@@ -287,6 +287,22 @@ def artifact(name: str, size: int = 48_213) -> Artifact:
     return Artifact.objects.get_or_create(digest=digest, defaults={"size": size})[0]
 
 
+def _ran(submission: Submission, task: Task) -> Evaluation:
+    """That it was run and scored, without a word of how."""
+    at = submission.created_at
+    return Evaluation(
+        submission=submission,
+        task=task,
+        state="finished",
+        in_force=True,
+        seed=11,
+        queued_at=at + timedelta(seconds=4),
+        started_at=at + timedelta(seconds=6),
+        scoring_at=at + timedelta(seconds=54),
+        ended_at=at + timedelta(seconds=57),
+    )
+
+
 def fill_board(
     phase: Phase, people: Sequence[User], *, baselines: Sequence[User], rng: random.Random, now: datetime, digits: int
 ) -> None:
@@ -333,6 +349,8 @@ def fill_board(
                 scenarios=scenarios,
             )
         )
-    Submission.objects.bulk_update(made, ["created_at"])
+        submission.checked_at = submission.created_at + timedelta(seconds=4)
+    Submission.objects.bulk_update(made, ["created_at", "checked_at"])
+    Evaluation.objects.bulk_create(_ran(submission, phase.tasks.get()) for submission in made)
     ColumnValue.objects.bulk_create(values)
     Entry.objects.bulk_create(entries)

@@ -76,7 +76,7 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
     earlier = _submission(phase, person, name="planner 12", age=900, now=now, state="accepted")
     made["earlier"] = earlier
     evaluation = _evaluation(earlier, state="finished", now=now - timedelta(hours=14))
-    _episodes(evaluation, done=20, rng=rng, trajectories=False)
+    _episodes(evaluation, done=20, rng=rng, trajectories=True)
     _scores(evaluation, value=0.7433, rng=rng)
     return made
 
@@ -84,6 +84,7 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
 def finished_hidden(phase: Phase, person: User, *, now: datetime, rng: random.Random) -> Submission:
     """The person's entry in a phase that shows scores only, given its evaluation."""
     submission = Submission.objects.get(phase=phase, participant=person)
+    submission.evaluations.all().delete()
     evaluation = _evaluation(submission, state="finished", now=now - timedelta(hours=2))
     _episodes(evaluation, done=10**6, rng=rng, trajectories=True)
     _scores(evaluation, value=0.0, rng=rng, enter=False)
@@ -181,10 +182,13 @@ def _scores(evaluation: Evaluation, *, value: float, rng: random.Random, enter: 
     scores, details = [], []
     for episode in evaluation.episodes.all():
         checks = {}
+        held: list[bool] = []
         for key in _KEYS:
             right = episode.outcome == "answered" and rng.random() < 0.84
             scores.append(ScenarioScore(episode=episode, key=f"rubric.{key}", value=float(right)))
+            held.append(right)
             checks[key] = [{"kind": "number", "holds": right, "reason": _REASONS[key][right]}]
+        scores.append(ScenarioScore(episode=episode, key="rubric.mean", value=sum(held) / len(held)))
         details.append(ScenarioDetail(episode=episode, program="rubric", detail=checks))
     ScenarioScore.objects.bulk_create(scores)
     ScenarioDetail.objects.bulk_create(details)

@@ -15,15 +15,16 @@ from gauntlet.web import comparison_page
 
 @require_GET
 def comparison(request: HttpRequest, submission_id: UUID) -> HttpResponse:
-    """A submission beside the one that ``?with=`` names; without it, a choice of those there are."""
+    """A submission beside the one that ``?with=`` names; without it, beside the newest other one."""
     now = timezone.now()
     submission, audience = readable_submission(request.user, submission_id, now=now)
     others = list(candidates(submission, audience=audience))
     wanted = request.GET.get("with", "")
-    other = next((one for one in others if str(one.pk) == wanted), None)
+    other = next((one for one in others if str(one.pk) == wanted), None if wanted or not others else others[0])
     context = {"submission": submission, "others": others, "other": other, "unknown": bool(wanted) and other is None}
     if other is not None:
         found = compare_submissions(request.user, submission.pk, other.pk, now=now)
         rows = comparison_page.rows(found)
-        context |= {"rows": rows, "said": comparison_page.said(found, rows)}
+        changes = comparison_page.changes(found, audience=audience, now=now)
+        context |= {"rows": rows, "said": comparison_page.said(found, rows), "changes": changes}
     return render(request, "submissions/comparison.html", context)

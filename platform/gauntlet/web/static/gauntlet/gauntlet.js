@@ -207,6 +207,7 @@
   // --- Live: server-sent events, else polling; an earlier answer never replaces a later one ---
   function live(node) {
     const quiet = document.querySelector("[data-quiet]"), said = document.querySelector("[data-said]");
+    const title = document.title;
     let asked = 0, shown = 0, timer = 0, source = null;
     const finished = () => node.dataset.final === "true";
     async function refresh() {
@@ -224,6 +225,8 @@
       shown = mine;
       if (source && source.readyState === EventSource.OPEN) quiet.textContent = "";
       swap(node, html);
+      const word = node.dataset.events && node.querySelector(".chip");
+      if (word) document.title = `${word.textContent.trim()}: ${title}`; // to be read on a tab that is not in front
       if (said && said.textContent !== node.dataset.state) said.textContent = node.dataset.state;
       if (finished()) stop();
     }

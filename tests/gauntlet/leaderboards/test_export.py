@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
-from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission
 

@@ -10,8 +10,8 @@ import pytest
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
-from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.selectors import Board, board
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission

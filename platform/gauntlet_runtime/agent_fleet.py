@@ -84,8 +84,8 @@ class AgentFleet:
         self._generation += 1
         return self._make(self._generation)
 
-    def stop_idle(self, generation: int) -> None:
-        """End one that neither works nor leaves."""
+    def stop(self, generation: int) -> None:
+        """End one that does not work any more, if it has not left by itself."""
         agent = self._running.get(generation)
         if agent is not None:
             agent.stopped_idle = True

@@ -122,6 +122,7 @@ class RunSpec(_Message):
     agent_limits: SandboxLimits = Field(default_factory=SandboxLimits)
     max_parallel_episodes: int = 1
     isolation: Isolation = "submission"
+    trials: int = 1  # of each scenario in the whole evaluation
     #: The first slice of an evaluation: one episode at a time until one has ended under a living agent, which is then
     #: told as AGENT_PROVEN; that it opened its first is told as AGENT_STARTED. An agent that opens none, or loses the
     #: first two to crashes, fails the evaluation.

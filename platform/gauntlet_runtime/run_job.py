@@ -267,12 +267,13 @@ class RunJob:
         """Where each episode has a sandbox of its own: have the next one ready while an agent is at work.
 
         Its program is started already, loads what it loads, and asks for an episode, which it is handed when one ends.
-        While the agent is not proven its sandbox is made and no more. Not before the one at work has its episode: what
-        is done here would hold up its start.
+        While the agent is not proven its sandbox is made and no more; nor are more where scenarios have several trials,
+        because two that run at once could tell each other how one went. Not before the one at work has its episode:
+        what is done here would hold up its start.
         """
         if not self._alone or len(self._progress.left()) <= self._working():
             return
-        if self._progress.probing:
+        if self._progress.probing or self._spec.trials > 1:
             self._agents.prepare()
         elif self._working() <= self._slots:
             self._agents.start_early()
@@ -320,7 +321,7 @@ class RunJob:
             case EnvironmentLost(slot=slot, served=served):
                 self._environments.lost(slot, served=served)
             case AgentIdle(generation=generation):
-                self._agents.stop_idle(generation)
+                self._agents.stop(generation)
             case AgentOver(agent=agent, error=error):
                 self._agent_ended(agent, error)
             case AgentClosed():
@@ -334,6 +335,8 @@ class RunJob:
         self._progress.keep(ended)
         if self._alone and ended.generation is not None:
             self._served.add(ended.generation)
+            if self._spec.trials > 1:  # nothing of it is to run beside the next
+                self._agents.stop(ended.generation)
             if not ended.lost:  # else its end tells first whether another start is worth it
                 self._start_agents()
 

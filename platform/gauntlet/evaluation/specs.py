@@ -48,6 +48,7 @@ def _run_spec(job: Job) -> RunSpec:
         agent_limits=_sandbox_limits(task, seconds=most * limits.episode_seconds + _START_SECONDS),
         max_parallel_episodes=phase.max_parallel_episodes,
         isolation="scenario" if alone else "submission",
+        trials=phase.trials,
         probe=job.index == 0 and not _is_proven(evaluation),
         llm=model_spec(phase.llm) if phase.llm else None,
     )

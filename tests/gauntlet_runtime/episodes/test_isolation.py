@@ -193,3 +193,23 @@ def test_one_that_waits_for_another_s_episode_does_not_wait_on_its_own_time(room
         patch.setattr(run_job, "PLATFORM_SECONDS", 1.5)
         outcome = room.run(spec.model_copy(update={"agent_limits": limits}))
     assert [e.failure for e in outcome.episodes] == [None, None]
+
+
+def test_trials_do_not_overlap(room):
+    """Two that run at once could tell each other how a scenario went."""
+    lingers = """
+import time
+say(time.monotonic())
+e = next_episode()
+time.sleep(0.5)
+answer(e)
+while True:
+    say(time.monotonic())
+    time.sleep(0.01)
+"""
+    spec = room.spec(lingers, keys=["A", "A", "B"], isolation="scenario", trials=2)
+    trials = [episode.model_copy(update={"trial": n + 1}) for n, episode in enumerate(spec.episodes)]
+    outcome = room.run(spec.model_copy(update={"episodes": trials}))
+    assert [e.failure for e in outcome.episodes] == [None] * 3
+    assert starts(outcome) == 3
+    assert outcome.said == sorted(outcome.said)  # all that one said, then all that the next said

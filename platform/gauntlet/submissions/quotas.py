@@ -90,11 +90,11 @@ def _allowance(phase: Phase, used: Sequence[int], *, now: datetime, tomorrow: da
     if phase.end is not None and now >= phase.end:
         reason = "The phase is over."
     elif left_total == 0:
-        reason = f"All {phase.max_submissions} submissions of this phase are used."
+        reason = _used(phase.max_submissions, "this phase")
     elif now < phase.start:
         reason, next_at = "The phase has not begun.", phase.start
     elif left_today == 0:
-        reason, next_at = f"All {phase.max_submissions_per_day} submissions of today are used.", tomorrow
+        reason, next_at = _used(phase.max_submissions_per_day, "today"), tomorrow
     elif failed_left == 0:
         reason = f"{phase.max_failed_starts_per_day} submissions of today could not be started, and more are not taken."
         next_at = tomorrow
@@ -120,3 +120,7 @@ def _allowance(phase: Phase, used: Sequence[int], *, now: datetime, tomorrow: da
 
 def _left(limit: int | None, used: int) -> int | None:
     return None if limit is None else max(0, limit - used)
+
+
+def _used(most: int, span: str) -> str:
+    return f"The one submission of {span} is used." if most == 1 else f"All {most} submissions of {span} are used."

@@ -74,6 +74,7 @@ def test_all_are_used_and_there_is_no_next(make_phase: Any, make_user: Any, sent
     sent(phase, user, NOON - timedelta(days=9))
     left = allowance(phase=phase, participant=user, now=NOON)
     assert (left.left_total, left.allowed, left.next_allowed_at) == (0, False, None)
+    assert left.reason == "The one submission of this phase is used."
 
 
 def test_there_is_no_next_where_the_phase_ends_before(make_phase: Any, make_user: Any, sent: Any) -> None:

@@ -1,13 +1,12 @@
 """A part of the engine's measurement: one evaluation of one-second episodes, side by side.
 
-As many episodes as the paper has scenarios, on several workers that have worked before, and by one agent that works on
-several at once. With programs of the standard library, which start at once, the time beyond the episodes' own is the
-engine's. With programs on the official MCP SDK, as most are, each start takes a second of a processor for that alone.
+As many episodes as the paper has scenarios, on several workers that have run an agent before, and by one agent that
+works on several at once. With programs of the standard library, which start at once, the time beyond the episodes' own is
+the engine's. With programs on the official MCP SDK, as most are, each start takes a second of a processor for that alone.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -22,11 +21,10 @@ SCENARIOS: Final = 141
 EPISODE_SECONDS: Final = 1.0
 SIDE_BY_SIDE: Final = (4, 8)
 OWN: Final = "the episodes' own seconds"
-WARM_SECONDS: Final = 120.0
-RING_SECONDS: Final = 0.25
+WARM_UP_SECONDS: Final = 0.05  # of an episode of the evaluation before the measured one
 LINEAR_GOAL: Final = 0.85
 
-PLAIN_AGENT: Final = f"""\
+PLAIN_AGENT: Final = """\
 import os
 import threading
 import time
@@ -34,7 +32,7 @@ from door import answer, next_episode
 
 def work():
     while episode := next_episode():
-        time.sleep({EPISODE_SECONDS})
+        time.sleep(SECONDS)
         answer(episode, "42")
 
 threads = [threading.Thread(target=work) for _ in range(int(os.environ["GAUNTLET_PARALLEL_EPISODES"]))]
@@ -43,21 +41,21 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-SDK_AGENT: Final = f"""\
+SDK_AGENT: Final = """\
 import time
 from gauntlet_agent import run
 
 def solve(episode):
-    time.sleep({EPISODE_SECONDS})
+    time.sleep(SECONDS)
     return "42"
 
-run(solve, parallel={max(SIDE_BY_SIDE)})
+run(solve, parallel=8)
 """
 
 
 @dataclass(frozen=True)
 class Programs:
-    """An agent that waits a second in each episode, as for a model far away, and the environment beside it."""
+    """An agent that waits in each episode, as for a model far away, and the environment beside it."""
 
     name: str
     agent: dict[str, str]
@@ -102,32 +100,23 @@ def _seconds(folder: Path, programs: Programs, *, workers: int = 1, parallel: in
     phase = tiny_competition.make_phase(
         folder / slug, scenarios=SCENARIOS, slug=slug, parallel=parallel, environment=programs.environment
     )
+    agents = [
+        _written(folder / f"{slug}-agent-{seconds}", programs.agent, seconds)
+        for seconds in (WARM_UP_SECONDS, EPISODE_SECONDS)
+    ]
     environment = {"SANDBOX": "bubblewrap", "RUN_SLICE": str(ceil(SCENARIOS / workers))}
     with platform_processes(settings.VAR / "log", environment=environment) as started:
         started.start_worker(concurrency=workers)
-        _wait_until_warm(settings.VAR / "work" / "jobs", workers)
-        submission = tiny_competition.submit(phase, agent=_written(folder / f"{slug}-agent", programs.agent))
-        evaluation = tiny_competition.wait_for(submission, patience=600)
+        for agent in agents:
+            evaluation = tiny_competition.wait_for(tiny_competition.submit(phase, agent=agent), patience=600)
     return float((evaluation.scoring_at - evaluation.started_at).total_seconds())
 
 
-def _written(folder: Path, files: dict[str, str]) -> Path:
+def _written(folder: Path, files: dict[str, str], seconds: float) -> Path:
     folder.mkdir()
     for name, text in {"agent.yaml": "name: sleeper\ncommand: python agent.py\n", **files}.items():
-        (folder / name).write_text(text)
+        (folder / name).write_text(text.replace("SECONDS", str(seconds)))
     return folder
-
-
-def _wait_until_warm(jobs: Path, workers: int) -> None:
-    """Ring until each of the worker's processes has heard it once: then it has loaded what it works with."""
-    from gauntlet.celery import app
-
-    deadline = time.monotonic() + WARM_SECONDS
-    while len(list(jobs.glob("*"))) < workers:
-        if time.monotonic() > deadline:
-            raise RuntimeError("the workers did not get ready")
-        app.send_task("gauntlet.work", queue="default", expires=RING_SECONDS)
-        time.sleep(RING_SECONDS)
 
 
 def _row(name: str, ours: float, unit: str, *, plain: float | None = None, plain_is: str = "") -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A part of the engine's measurement: one evaluation of one-second episodes, side by side.
 
 As many episodes as the paper has scenarios, on several workers that have run an agent before, and by one agent that
-works on several at once. With programs of the standard library, which start at once, the time beyond the episodes' own is
-the engine's. With programs on the official MCP SDK, as most are, each start takes a second of a processor for that alone.
+works on several at once. With programs of the standard library, which start at once, the time beyond the episodes' own
+is the engine's. With programs on the official MCP SDK, as most are, each start takes a second of a processor for that.
 """
 
 from __future__ import annotations

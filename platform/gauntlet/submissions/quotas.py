@@ -122,5 +122,5 @@ def _left(limit: int | None, used: int) -> int | None:
     return None if limit is None else max(0, limit - used)
 
 
-def _used(most: int, span: str) -> str:
+def _used(most: int | None, span: str) -> str:
     return f"The one submission of {span} is used." if most == 1 else f"All {most} submissions of {span} are used."

@@ -63,7 +63,9 @@ class Anchor:
 
     def wait(self, seconds: float) -> None:
         """Until the first process, and so all of them, has ended; not longer than this."""
-        select.select([self.init_handle], [], [], seconds)
+        ended = select.poll()  # select() takes no descriptor above 1023
+        ended.register(self.init_handle, select.POLLIN)
+        ended.poll(seconds * 1000)
 
     def close(self) -> None:
         """Close the descriptors; the folders' contents are gone then."""

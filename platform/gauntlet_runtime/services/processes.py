@@ -138,8 +138,10 @@ def log_end(log: Path, characters: int = 2000) -> str:
 def _await_answer(program: Program, answers: Callable[[], bool], alive: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     name = Path(program.command[0]).name
+    end_of_it = select.poll()  # select() takes no descriptor above 1023
+    end_of_it.register(alive, select.POLLIN)
     while not answers():
-        ended = bool(select.select([alive], [], [], PAUSE)[0])
+        ended = bool(end_of_it.poll(PAUSE * 1000))
         if ended or time.monotonic() > deadline:
             end(program.folder, signal.SIGKILL)
             what = "ended at once" if ended else f"did not answer within {START_SECONDS:.0f} s"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import subprocess
 import threading
+import time
 from typing import Any
 
 import pytest
 
+from gauntlet_runtime.sandbox.folders import Anchor
 from gauntlet_runtime.sandbox.interface import SandboxError, SandboxSpec
 from gauntlet_runtime.sandbox.supervision import Setting, SupervisedRun
 
@@ -70,3 +75,21 @@ def test_whoever_waits_hears_that_it_was_not_cleared_away(tmp_path):
         run.wait(30)
     run.close()
     assert run.released == 1
+
+
+def test_an_end_is_waited_for_also_by_a_worker_that_has_many_files_open() -> None:
+    """`select` takes no descriptor above 1023."""
+    ends = subprocess.Popen(["sleep", "0.2"])
+    low = os.pidfd_open(ends.pid)
+    high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 1500)
+    os.close(low)
+    anchor = Anchor(init=ends.pid, init_handle=high)
+    try:
+        begun = time.monotonic()
+        anchor.wait(30)
+        assert ends.poll() == 0
+        assert time.monotonic() - begun < 20
+    finally:
+        anchor.close()
+        ends.kill()
+        ends.wait()

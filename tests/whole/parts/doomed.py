@@ -177,7 +177,8 @@ def cancel(submission: str) -> None:
 def somebody_waits() -> bool:
     """Whether anybody waits for a lock that this transaction holds."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+        # Not pg_stat_activity: a transaction goes on seeing those who were there when it first looked.
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
         return bool(cursor.fetchone()[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from gauntlet_runtime import services
@@ -48,19 +48,22 @@ def wait_until() -> Callable[[Callable[[], object]], None]:
 
 
 @pytest.fixture
-def kill(wait_until: Callable[[Callable[[], object]], None]) -> Callable[[int | None], None]:
-    """Kill -9 a process and wait until the kernel has done it; whether anybody reaps the corpse is another matter."""
+def kill() -> Callable[[int | None], None]:
+    """Kill -9 a process and wait until the kernel has done it; whether anybody reaps the corpse is another matter.
 
-    def is_dead(process: int) -> bool:
-        try:
-            return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return True
+    A process whose first thread is a corpse may still have others, which hold its sockets open.
+    """
 
     def kill_it(process: int | None) -> None:
         assert process is not None
-        os.kill(process, signal.SIGKILL)
-        wait_until(lambda: is_dead(process))
+        handle = os.pidfd_open(process)
+        try:
+            os.kill(process, signal.SIGKILL)
+            dead = select.poll()
+            dead.register(handle, select.POLLIN)
+            assert dead.poll(30_000), "it does not die"
+        finally:
+            os.close(handle)
 
     return kill_it
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -245,8 +244,9 @@ class Platform:
 
 def kill_now(pid: int) -> None:
     """SIGKILL a process and wait until the kernel has done it."""
-    os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not psutil.pid_exists(pid) or not _lives(psutil.Process(pid)))
+    process = psutil.Process(pid)
+    process.kill()
+    wait_until(lambda: not _lives(process))
 
 
 @pytest.fixture(name="kill_now")

@@ -14,6 +14,7 @@ from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
 if TYPE_CHECKING:
+    from gauntlet.accounts.models import User
     from gauntlet.competitions.models import Phase
     from gauntlet.evaluation.models import Evaluation
     from gauntlet.submissions.models import Submission
@@ -136,3 +137,29 @@ def agent_failure() -> Failure:
 @pytest.fixture
 def scoring_failure() -> Failure:
     return SCORING_FAILURE
+
+
+@pytest.fixture
+def scored(phase: Phase, make_submission: Callable[..., Submission]) -> Callable[..., Submission]:
+    """Make a submission to the test's phase with a score that is in force and on the board."""
+    from django.utils import timezone
+
+    from gauntlet.evaluation.models import Evaluation, Score
+    from gauntlet.evaluation.scores import record_again
+
+    def make(participant: User, value: float, **fields: Any) -> Submission:
+        submission = make_submission(phase, participant, **fields)
+        evaluation = Evaluation.objects.create(
+            submission=submission,
+            task=phase.tasks.get(),
+            state="finished",
+            in_force=True,
+            seed=1,
+            queued_at=timezone.now(),
+            record={"scoring": {"rubric": {}}},
+        )
+        Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
+        assert record_again(submission)
+        return submission
+
+    return make

@@ -8,17 +8,15 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.test import Client
-from django.utils import timezone
 
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotOrganizer
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.errors import ReasonMissing
 from gauntlet.evaluation.exclusions import exclude_submission, readmit_submission
-from gauntlet.evaluation.models import Evaluation, Score
+from gauntlet.evaluation.models import Score
 from gauntlet.evaluation.scores import record_again
 from gauntlet.leaderboards.models import ColumnValue, Entry, Exclusion
-from gauntlet.submissions.models import Submission
 from gauntlet.submissions.quotas import allowance
 
 pytestmark = pytest.mark.django_db
@@ -37,26 +35,6 @@ def organizer(phase: Phase) -> User:
 @pytest.fixture
 def ada(make_user: Callable[..., User]) -> User:
     return make_user("ada")
-
-
-@pytest.fixture
-def scored(phase: Phase, make_submission: Callable[..., Submission]) -> Callable[..., Submission]:
-    def make(participant: User, value: float) -> Submission:
-        submission = make_submission(phase, participant)
-        evaluation = Evaluation.objects.create(
-            submission=submission,
-            task=phase.tasks.get(),
-            state="finished",
-            in_force=True,
-            seed=1,
-            queued_at=timezone.now(),
-            record={"scoring": {"rubric": {}}},
-        )
-        Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
-        record_again(submission)
-        return submission
-
-    return make
 
 
 def standing() -> dict[str, float | None]:

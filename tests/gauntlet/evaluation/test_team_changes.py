@@ -14,7 +14,7 @@ from django.test import Client
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotOrganizer, NotParticipating
 from gauntlet.competitions.models import Competition, Participation, Phase, Team
-from gauntlet.evaluation.models import Evaluation, Job
+from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.team_changes import appoint_captain, dissolve_team, merge_teams, move_person, rename_team
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.submissions.access import access_submission_as_owner
@@ -61,32 +61,6 @@ def pumps(phase: Phase, people: dict[str, User]) -> Team:
 def fans(phase: Phase, people: dict[str, User]) -> Team:
     """Eve's alone."""
     return create_team(phase.competition, captain=people["eve"], name="Fans")
-
-
-@pytest.fixture
-def scored(phase: Phase, make_submission: Callable[..., Submission]) -> Callable[..., Submission]:
-    """A submission with a score that is in force and on the board."""
-    from django.utils import timezone
-
-    from gauntlet.evaluation.models import Score
-    from gauntlet.evaluation.scores import record_again
-
-    def make(captain: User, value: float, *, team: Team | None = None, sent_by: User | None = None) -> Submission:
-        submission = make_submission(phase, captain, team=team, sent_by=sent_by)
-        evaluation = Evaluation.objects.create(
-            submission=submission,
-            task=phase.tasks.get(),
-            state="finished",
-            in_force=True,
-            seed=1,
-            queued_at=timezone.now(),
-            record={"scoring": {"rubric": {}}},
-        )
-        Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
-        assert record_again(submission)
-        return submission
-
-    return make
 
 
 @pytest.fixture
@@ -286,9 +260,15 @@ def test_nobody_but_the_organizers_changes_a_team(
 
 @pytest.mark.django_db(transaction=True)
 def test_an_upload_that_waits_for_a_merge_is_the_merged_teams(
-    phase: Phase, people: dict[str, User], pumps: Team, fans: Team, organizer: User, send: Any
+    phase: Phase,
+    people: dict[str, User],
+    pumps: Team,
+    fans: Team,
+    organizer: User,
+    send: Any,
+    until_somebody_waits: Any,
 ) -> None:
-    from django.db import connection, transaction
+    from django.db import transaction
 
     results: list[Submission] = []
 
@@ -302,12 +282,7 @@ def test_an_upload_that_waits_for_a_merge_is_the_merged_teams(
     with transaction.atomic():
         merge_teams(fans, into=pumps, actor=organizer)
         thread.start()
-        with connection.cursor() as cursor:
-            for _ in range(600):
-                cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-                if cursor.fetchone()[0]:
-                    break
-                thread.join(0.1)
+        until_somebody_waits()
     thread.join()
     assert [(one.participant, one.team, one.sent_by) for one in results] == [(people["ada"], pumps, people["eve"])]
 

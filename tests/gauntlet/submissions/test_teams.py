@@ -212,10 +212,10 @@ def test_a_team_is_not_named_as_somebody_else(phase: Phase, people: dict[str, Us
 
 @pytest.mark.django_db(transaction=True)
 def test_an_upload_that_waits_for_its_sender_to_join_is_the_teams(
-    phase: Phase, people: dict[str, User], team: Team, send: Any
+    phase: Phase, people: dict[str, User], team: Team, send: Any, until_somebody_waits: Any
 ) -> None:
     """The upload has begun, and waits for the lock that joining holds."""
-    from django.db import connection, transaction
+    from django.db import transaction
 
     results: list[Submission] = []
 
@@ -229,12 +229,7 @@ def test_an_upload_that_waits_for_its_sender_to_join_is_the_teams(
     with transaction.atomic():
         join_team(phase.competition, user=people["eve"], code=team.code)
         thread.start()
-        with connection.cursor() as cursor:
-            for _ in range(600):
-                cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-                if cursor.fetchone()[0]:
-                    break
-                thread.join(0.1)
+        until_somebody_waits()
     thread.join()
     assert [(one.participant, one.team, one.sent_by) for one in results] == [(people["ada"], team, people["eve"])]
 

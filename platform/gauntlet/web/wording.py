@@ -21,7 +21,7 @@ FAULT_FOR_ORGANIZER: Final = {
     "platform": "The cause lies in the platform, not in the competition. The participant’s attempt was given back.",
 }
 
-_AGAIN_LATER: Final = "Nothing to change on your side. Submit the same bundle again later, or wait for the rerun."
+_AGAIN: Final = "Nothing to change on your side: submit the same bundle again. It is not run again by itself."
 _ORGANIZER: Final = "Nothing to change on your side. Tell the organizer if it stays like this."
 
 #: Where the phase does not show the agent's log.
@@ -42,6 +42,6 @@ NEXT_STEP: Final = {
     "environment_error": _ORGANIZER,
     "ingestion_error": _ORGANIZER,
     "scoring_error": _ORGANIZER,
-    "infrastructure": _AGAIN_LATER,
-    "image_unavailable": _AGAIN_LATER,
+    "infrastructure": _AGAIN,
+    "image_unavailable": _AGAIN,
 }

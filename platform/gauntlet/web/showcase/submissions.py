@@ -147,7 +147,7 @@ def _evaluation(submission: Submission, *, state: str, now: datetime, code: str 
         state={"failed": "failed", "cancelled": "failed", "running": "ready", "queued": "ready"}.get(state, "done"),
         attempt=1,
         available_at=now,
-        log=texts.LOG if ran else "",
+        log=(texts.LOG if code == "agent_error" else texts.LOG.partition("Traceback")[0]) if ran else "",
         failure_code=code,
         failure_message=message,
     )

@@ -15,8 +15,8 @@ import pytest
 #: The parts of the Django project; each may import those before it. Boards come before evaluations, which put their
 #: result on the board in the transaction that finishes them. The demonstration uses the apps as the pages do.
 APPS = (
-    *("accounts", "storage", "competitions", "submissions", "leaderboards", "metering", "evaluation", "trajectories"),
-    *("reviews", "demonstration", "web"),
+    *("accounts", "queues", "storage", "competitions", "submissions", "leaderboards", "metering", "evaluation"),
+    *("trajectories", "reviews", "demonstration", "web"),
 )
 #: Modules of the project that put the apps together: they may import every app, and no app may import them.
 ASSEMBLY = {"settings", "urls", "asgi", "api"}

@@ -6,6 +6,7 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("gauntlet.accounts.api")),
+    path("", include("gauntlet.queues.api")),
     path("", include("gauntlet.competitions.api")),
     path("", include("gauntlet.submissions.api")),
     path("", include("gauntlet.leaderboards.api")),

@@ -169,6 +169,7 @@ INSTALLED_APPS = [
     "csp",
     "django_prometheus",
     "gauntlet.accounts",
+    "gauntlet.queues",
     "gauntlet.storage",
     "gauntlet.competitions",
     "gauntlet.submissions",
@@ -322,7 +323,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "gauntlet.api_requests.Pages",
     "PAGE_SIZE": 100,
     "EXCEPTION_HANDLER": "gauntlet.api_errors.handle",
-    "DEFAULT_THROTTLE_RATES": {"tokens": "10/min"},
+    "DEFAULT_THROTTLE_RATES": {"tokens": "10/min", "claims": "1200/min"},
 }
 SPECTACULAR_SETTINGS = {"TITLE": "Gauntlet", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
 

@@ -57,10 +57,12 @@ app.conf.beat_schedule = {
 def ring(queue: str = "default") -> None:
     """Tell the workers of a queue, once the current transaction is committed, that there is work.
 
-    A broker that cannot be reached is logged and otherwise ignored: the beat rings anyway. One that hangs is left alone
-    until then, so that not everybody who rings waits for it.
+    The workers of a queue that somebody owns hear no bell: they ask by themselves. A broker that cannot be reached is
+    logged and otherwise ignored: the beat rings anyway. One that hangs is left alone until then, so that not everybody
+    who rings waits for it.
     """
-    transaction.on_commit(lambda: _send(queue), robust=True)
+    if queue in settings.QUEUES:
+        transaction.on_commit(lambda: _send(queue), robust=True)
 
 
 def _send(queue: str) -> None:

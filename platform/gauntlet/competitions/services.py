@@ -17,15 +17,16 @@ from gauntlet.competitions.bundle.plan import CompetitionPlan
 from gauntlet.competitions.creation import Creation
 from gauntlet.competitions.errors import BundleRefused, CannotJoin, NotOrganizer, SlugTaken, TermsNotAccepted
 from gauntlet.competitions.models import Competition, Participation, ParticipationState
+from gauntlet.queues.services import hold_usable_queue
 from gauntlet.storage.models import Artifact, Form
 from gauntlet.storage.services import store, store_folder
 
 
-def check_bundle(path: Path) -> list[Finding]:
-    """Everything that is wrong or odd with a bundle folder or zip; nothing is created."""
+def check_bundle(path: Path, *, organizer: User | None = None) -> list[Finding]:
+    """Everything that is wrong or odd with a bundle folder or zip for whoever imports it; nothing is created."""
     from gauntlet.competitions.bundle.check import checked_bundle  # here: no idle process needs what reads bundles
 
-    with checked_bundle(path) as bundle:
+    with checked_bundle(path, organizer=organizer) as bundle:
         return bundle.findings
 
 
@@ -43,6 +44,7 @@ def import_bundle(path: Path, *, organizer: User, publish: bool, slug: str = "")
     Raises:
         BundleRefused: with every finding.
         SlugTaken: a competition of this name exists.
+        QueueNotUsable: an own queue that it names was taken back meanwhile.
     """
     return import_with_warnings(path, organizer=organizer, publish=publish, slug=slug)[0]
 
@@ -53,7 +55,7 @@ def import_with_warnings(
     """The same as ``import_bundle``, and what the check found that is no error."""
     from gauntlet.competitions.bundle.check import checked_bundle
 
-    with checked_bundle(path) as bundle:
+    with checked_bundle(path, organizer=organizer) as bundle:
         if bundle.plan is None or bundle.root is None:
             raise BundleRefused(bundle.findings)
         plan = bundle.plan
@@ -62,13 +64,19 @@ def import_with_warnings(
             raise _slug_taken(slug)
         artifacts = {folder: store_folder(folder) for folder in sorted(_folders(plan))}
         original = store_folder(bundle.root) if path.is_dir() else store(path, form=Form.ZIP)
-        made = _create(Creation(plan, artifacts), slug=slug, organizer=organizer, bundle=original, publish=publish)
+        queues = sorted({phase.queue for phase in plan.phases})
+        creation = Creation(plan, artifacts)
+        made = _create(creation, slug=slug, organizer=organizer, bundle=original, publish=publish, queues=queues)
         return made, bundle.findings
 
 
-def _create(creation: Creation, *, slug: str, organizer: User, bundle: Artifact, publish: bool) -> Competition:
+def _create(
+    creation: Creation, *, slug: str, organizer: User, bundle: Artifact, publish: bool, queues: Sequence[str]
+) -> Competition:
     try:
         with transaction.atomic():
+            for queue in queues:
+                hold_usable_queue(queue, user=organizer)
             competition = creation.create(slug=slug, organizer=organizer, bundle=bundle, published=publish)
             record_event(competition, "competition.created", actor=organizer, data={"bundle": bundle.digest})
             if publish:

@@ -237,6 +237,7 @@ async def _stream(user: Any, submission_id: UUID, first: _Told) -> AsyncIterator
 
 urlpatterns = [
     path("", include("gauntlet.evaluation.exclusion_api")),
+    path("", include("gauntlet.evaluation.queue_api")),
     path("", include("gauntlet.evaluation.team_api")),
     path("submissions", Submissions.as_view(), name="api-submissions"),
     path("submissions/<uuid:submission_id>", SubmissionDetail.as_view(), name="api-submission"),

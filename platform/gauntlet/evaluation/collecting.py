@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from gauntlet.celery import ring
+from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.claims import fail_evaluation, jobs_waiting, lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
 from gauntlet.evaluation.states import EvaluationState, JobState
@@ -75,17 +76,27 @@ def create_score_job(evaluation: Evaluation) -> None:
 
 
 def _create_job(evaluation: Evaluation, kind: JobKind, *, index: int) -> Job:
-    submission = evaluation.submission
     job = Job.objects.create(
         evaluation=evaluation,
-        participant_id=submission.participant_id,
+        participant_id=evaluation.submission.participant_id,
         kind=kind,
         index=index,
-        queue=submission.phase.queue,
+        queue=_queue_of(evaluation),
         available_at=database_now(),
     )
     ring(job.queue)
     return job
+
+
+def _queue_of(evaluation: Evaluation) -> str:
+    """Where an evaluation began, so that the same workers end it; at first where its phase waits now.
+
+    The phase is locked for that: it gets no other queue before this job is there to move along.
+    """
+    begun = evaluation.jobs.values_list("queue", flat=True).first()
+    if begun is not None:
+        return begun
+    return Phase.objects.select_for_update(no_key=True).get(pk=evaluation.submission.phase_id).queue
 
 
 @transaction.atomic

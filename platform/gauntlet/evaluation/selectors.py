@@ -28,6 +28,7 @@ from gauntlet.evaluation.story import (
     SubmissionStory,
 )
 from gauntlet.evaluation.waiting import Wait, waits_of
+from gauntlet.evaluation.whose_workers import WhoseWorkers, whose_workers
 from gauntlet.leaderboards.models import Exclusion
 from gauntlet.leaderboards.scores import unverified_told
 from gauntlet.leaderboards.selectors import compare
@@ -77,6 +78,7 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
     own_or_organizer = audience in (Audience.OWNER, Audience.ORGANIZER)
     queued = [one.pk for one in evaluations if one.state == EvaluationState.QUEUED]
     waits = waits_of(queued, queue=phase.queue)
+    now_run_by, run_by = whose_workers(phase, evaluations)
     return SubmissionStory(
         id=submission.pk,
         name=submission.name,
@@ -86,6 +88,7 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         competition=phase.competition.slug,
         phase=phase.index,
         phase_name=phase.name,
+        queue_owner=now_run_by.owner,
         participant=submission.entrant,
         sent_by=submission.sent_by.username if submission.sent_by and submission.team else "",
         baseline=submission.baseline,
@@ -98,7 +101,8 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         check_log=submission.check_log if own_or_organizer else None,
         steps=_steps(submission, evaluations, status=status),
         evaluations=[
-            _evaluation(one, phase=phase, audience=audience, now=now, wait=waits.get(one.pk)) for one in evaluations
+            _evaluation(one, phase=phase, audience=audience, now=now, wait=waits.get(one.pk), run_by=run_by[one.pk])
+            for one in evaluations
         ],
         scores=_scores(submission) if scores_visible and status == "finished" else [],
         log=_log(evaluations) if log_visible else None,
@@ -177,7 +181,13 @@ def _steps(submission: Submission, evaluations: Sequence[Evaluation], *, status:
 
 
 def _evaluation(
-    evaluation: Evaluation, *, phase: Phase, audience: Audience, now: datetime, wait: Wait | None
+    evaluation: Evaluation,
+    *,
+    phase: Phase,
+    audience: Audience,
+    now: datetime,
+    wait: Wait | None,
+    run_by: WhoseWorkers,
 ) -> EvaluationStory:
     return EvaluationStory(
         id=evaluation.pk,
@@ -186,7 +196,9 @@ def _evaluation(
         state=evaluation.state,
         position=wait.position if wait else None,
         estimate_seconds=wait.estimate_seconds if wait else None,
-        unserved_queue=phase.queue if wait and not wait.served else "",
+        unserved_queue=run_by.queue if wait and not wait.served else "",
+        queue=run_by.queue,
+        queue_owner=run_by.owner,
         episodes_done=evaluation.episodes_done,
         episodes_total=evaluation.episodes_total,
         failure=failure_story(evaluation.failure_code, evaluation.failure_message),

@@ -88,6 +88,8 @@ class EvaluationStory:
     position: int | None  # 1 is next; while queued
     estimate_seconds: int | None  # until it starts, where there is a history to estimate from
     unserved_queue: str  # its queue's name where no worker takes jobs of it now; empty otherwise
+    queue: str  # in which its jobs wait, or waited
+    queue_owner: str  # whose workers alone serve that; empty: the platform's do
     episodes_done: int
     episodes_total: int
     failure: FailureStory | None
@@ -128,6 +130,7 @@ class SubmissionStory:
     competition: str
     phase: int
     phase_name: str
+    queue_owner: str  # whose workers alone serve the queue that its phase has now; empty: the platform's do
     participant: str  # or team
     sent_by: str  # of a team, where it was not the captain
     baseline: bool

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from gauntlet.accounts.models import User
 from gauntlet.competitions.bundle.boards import read_boards
 from gauntlet.competitions.bundle.document import Section, read_document
 from gauntlet.competitions.bundle.files import MANIFEST, BundleFiles, opened_bundle
@@ -52,17 +53,22 @@ class CheckedBundle:
 
 
 @contextmanager
-def checked_bundle(path: Path) -> Iterator[CheckedBundle]:
-    """Check a bundle folder or zip; the plan's paths exist while the context lasts."""
+def checked_bundle(path: Path, *, organizer: User | None = None) -> Iterator[CheckedBundle]:
+    """Check a bundle folder or zip; the plan's paths exist while the context lasts.
+
+    Args:
+        path: a folder, or a zip of one.
+        organizer: who is to import it, whose own queues it may name.
+    """
     findings = Findings()
     with opened_bundle(path, findings) as files:
-        plan = _read(files, findings) if files else None
+        plan = _read(files, findings, organizer) if files else None
         yield CheckedBundle(
             plan=None if findings.errors else plan, findings=findings.sorted, root=files.root if files else None
         )
 
 
-def _read(files: BundleFiles, findings: Findings) -> CompetitionPlan | None:
+def _read(files: BundleFiles, findings: Findings, organizer: User | None) -> CompetitionPlan | None:
     path = files.root / MANIFEST
     if not path.is_file():
         names = [p.name for p in files.root.iterdir() if p.is_file()]
@@ -71,7 +77,7 @@ def _read(files: BundleFiles, findings: Findings) -> CompetitionPlan | None:
     root = read_document(path.read_bytes(), file=MANIFEST, findings=findings)
     if root is None or not _is_version_2(root):
         return None
-    plan = _competition(root, files)
+    plan = _competition(root, files, organizer)
     root.close()
     return plan
 
@@ -85,10 +91,10 @@ def _is_version_2(root: Section) -> bool:
     return False
 
 
-def _competition(root: Section, files: BundleFiles) -> CompetitionPlan:
+def _competition(root: Section, files: BundleFiles, organizer: User | None) -> CompetitionPlan:
     zone = _zone(root)
     tasks, indexes, task_extras = read_tasks(root, files)
-    phases, phase_extras = read_phases(root, files, zone=zone, tasks=tasks, indexes=indexes)
+    phases, phase_extras = read_phases(root, files, zone=zone, tasks=tasks, indexes=indexes, organizer=organizer)
     boards = read_boards(root, tasks, trials=max((phase.trials for phase in phases), default=1))
     if logo := root.get("image"):
         files.file(logo)

@@ -8,13 +8,13 @@ from itertools import pairwise
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from django.conf import settings
-
+from gauntlet.accounts.models import User
 from gauntlet.competitions.bundle.document import Section
 from gauntlet.competitions.bundle.files import BundleFiles
 from gauntlet.competitions.bundle.findings import Place
 from gauntlet.competitions.bundle.llm import read_llm
 from gauntlet.competitions.bundle.plan import PhasePlan, TaskPlan
+from gauntlet.competitions.bundle.queues import read_queue, tell_missing_keys
 from gauntlet.competitions.models import Takes, Visibility
 from gauntlet_scoring.model_names import same_model
 
@@ -28,10 +28,16 @@ _KEPT: Final = {
 
 
 def read_phases(
-    root: Section, files: BundleFiles, *, zone: ZoneInfo, tasks: Sequence[TaskPlan], indexes: set[int]
+    root: Section,
+    files: BundleFiles,
+    *,
+    zone: ZoneInfo,
+    tasks: Sequence[TaskPlan],
+    indexes: set[int],
+    organizer: User | None,
 ) -> tuple[list[PhasePlan], dict[str, object]]:
     """The phases in the order of their indexes, and what is kept of them."""
-    queue = read_queue(root, default="default")
+    queue = read_queue(root, default="default", organizer=organizer)
     found: list[tuple[int, PhasePlan, Place]] = []
     kept: dict[str, object] = {}
     sections = root.sections("phases")
@@ -39,7 +45,8 @@ def read_phases(
         root.findings.error(root.where("phases"), "must list at least one phase.")
     for number, section in enumerate(sections):
         index = section.integer("index", default=number, most=32767)
-        phase, extras = _phase(section, files, zone=zone, tasks=tasks, indexes=indexes, queue=queue)
+        own = read_queue(section, default=queue, organizer=organizer)
+        phase, extras = _phase(section, files, zone=zone, tasks=tasks, indexes=indexes, queue=own)
         if phase:
             found.append((index, phase, section.where("start")))
         if extras:
@@ -74,7 +81,10 @@ def _phase(
     reveal_at = _reveal_at(section, zone, visibility=visibility)
     trials = section.integer("trials", default=1, least=1, most=_MOST_TRIALS)
     llm = read_llm(section)
-    _check_judges(section, llm, [task for task in tasks if task.index in wanted])
+    judged = [task for task in tasks if task.index in wanted]
+    _check_judges(section, llm, judged)
+    providers = [asked["provider"] for asked in (llm, *(task.judge for task in judged)) if asked]
+    tell_missing_keys(section, queue, providers=providers)
     phase = PhasePlan(
         name=section.text("name", required=True, longest=256),
         description=section.text("description"),
@@ -82,7 +92,7 @@ def _phase(
         end=end,
         tasks=wanted,
         takes=_takes(section, [task for task in tasks if task.index in wanted]),
-        queue=read_queue(section, default=queue),
+        queue=queue,
         max_submissions_per_day=_limit(section, "max_submissions_per_day", default=5),
         max_submissions=_limit(section, "max_submissions", default=100),
         max_failed_starts_per_day=_limit(section, "max_failed_starts_per_day", default=10),
@@ -143,22 +153,6 @@ def _takes(section: Section, tasks: Sequence[TaskPlan]) -> Takes:
         message = "names tasks that run agents (with an environment) and tasks that score results (without one)."
         section.findings.error(section.where("tasks"), f"{message} Make two phases of them.")
     return min(wanted, default=Takes.AGENTS)
-
-
-def read_queue(section: Section, *, default: str) -> str:
-    """The queue in which jobs wait; one that the operator does not have is told, and nothing waits in it.
-
-    A bundle of Codabench names the queue of another installation, and is to run here all the same.
-    """
-    value = section.get("queue")
-    if value is None:
-        return default
-    name = value.scalar or ""
-    if name in settings.QUEUES:
-        return name
-    message = f"this installation has no queue {name[:64]!r}; submissions wait in the queue '{default}'."
-    section.findings.warning(value.place, message, allowed=settings.QUEUES)
-    return default
 
 
 def _visibility(section: Section, *, hidden: bool) -> Visibility:

@@ -28,7 +28,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it; exit status 1 where the bundle has errors."""
-        findings = check_bundle(options["bundle"])
+        organizer = User.objects.filter(username=options["organizer"] or "").first()
+        findings = check_bundle(options["bundle"], organizer=organizer)
         for finding in findings:
             self.stderr.write(str(finding))
         if errors := errors_of(findings):
@@ -36,7 +37,6 @@ class Command(BaseCommand):
         if options["check_only"]:
             self.stdout.write("The bundle has no errors.")
             return
-        organizer = User.objects.filter(username=options["organizer"] or "").first()
         if organizer is None:
             raise CommandError("Name the owner, who must have an account: --organizer USER")
         try:

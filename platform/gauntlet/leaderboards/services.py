@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from gauntlet.competitions.models import Competition, Leaderboard, Phase, Sorting, SubmissionRule
 from gauntlet.leaderboards.columns import column_values, primary_column
@@ -21,7 +21,8 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
     Replaces what an earlier result of the same submission stored. One that was taken off the boards has values and no
     place. Locks the participant's entry of each board.
     """
-    for leaderboard in _boards(submission):
+    boards = _boards(submission)
+    for leaderboard in boards:
         columns = list(leaderboard.columns.all())
         values = column_values(columns, tasks)
         ColumnValue.objects.filter(submission=submission, column__in=columns).delete()
@@ -37,7 +38,7 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
             for column in columns
             if column.key in values
         )
-    place_result(submission, scenarios=scenarios)
+    _place_on(boards, submission, scenarios=scenarios)
 
 
 @transaction.atomic(savepoint=False)
@@ -46,14 +47,19 @@ def place_result(submission: Submission, *, scenarios: int) -> None:
 
     Locks the participant's entry of each board.
     """
+    _place_on(_boards(submission), submission, scenarios=scenarios)
+
+
+def _place_on(boards: Sequence[Leaderboard], submission: Submission, *, scenarios: int) -> None:
     if Exclusion.objects.filter(submission=submission).exists():
         return
-    for leaderboard in _boards(submission):
+    for leaderboard in boards:
         _place(leaderboard, submission, scenarios=scenarios)
 
 
-def _boards(submission: Submission) -> QuerySet[Leaderboard]:
-    return Leaderboard.objects.filter(competition=submission.phase.competition_id).prefetch_related("columns")
+def _boards(submission: Submission) -> list[Leaderboard]:
+    boards = Leaderboard.objects.filter(competition=submission.phase.competition_id)
+    return list(boards.prefetch_related("columns"))
 
 
 def remove_entries(competition: Competition, *, participants: Sequence[int], phase: Phase | None = None) -> None:
@@ -64,12 +70,16 @@ def remove_entries(competition: Competition, *, participants: Sequence[int], pha
 
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
     """Move the entry; one that stays as it is keeps its date."""
-    entry, created = Entry.objects.select_for_update().get_or_create(
-        leaderboard=leaderboard,
-        phase_id=submission.phase_id,
-        participant_id=submission.participant_id,
-        baseline=submission.baseline,
-        defaults={"submission": submission, "scenarios": scenarios},
+    entry, created = (
+        Entry.objects.select_related("submission")
+        .select_for_update(of=["self"])
+        .get_or_create(
+            leaderboard=leaderboard,
+            phase_id=submission.phase_id,
+            participant_id=submission.participant_id,
+            baseline=submission.baseline,
+            defaults={"submission": submission, "scenarios": scenarios},
+        )
     )
     before = (entry.submission_id, entry.primary_value, entry.scenarios)
     standing = _standing(leaderboard, entry.submission, submission)

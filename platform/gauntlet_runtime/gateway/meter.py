@@ -13,6 +13,7 @@ from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 
 _MINUTE: Final = 60.0
+_MOST_TOKENS: Final = 1 << 40  # that any provider can mean
 
 
 class EpisodeMeter:
@@ -129,10 +130,14 @@ def too_many_in_a_minute(most: int, seconds: float) -> ApiError:
 def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, bool]:
     """What a provider says that a call used, within the bounds of its reservation; and whether that could be believed.
 
-    A usage that is missing, no number or beyond the bound counts as the bound: money may have been spent.
+    A usage that is missing, no number or beyond the bound counts as the bound: money may have been spent. What only the
+    total holds was thought, and some providers tell it nowhere else.
     """
     said = usage if isinstance(usage, dict) else {}
     used_in, used_out = said.get("prompt_tokens"), said.get("completion_tokens", 0 if tokens_out == 0 else None)
+    total = said.get("total_tokens")
+    if _is_count(used_in, tokens_in) and _is_count(used_out, tokens_out) and _is_count(total, _MOST_TOKENS):
+        used_out = max(used_out, total - used_in)
     if _is_count(used_in, tokens_in) and _is_count(used_out, tokens_out):
         return used_in, used_out, True
     return (

@@ -2,7 +2,7 @@
 
 A call belongs to an open episode. It is recorded before it is made and its end before the agent is told; it reserves
 the most that it can use and settles what it did. While it lasts the episode's clock stands still. What a request holds
-beside the limit of its answer is the provider's affair and passes through as it is.
+beside the limit of its answer passes through as it is, if it is among what is offered (`model_fields`).
 """
 
 from __future__ import annotations

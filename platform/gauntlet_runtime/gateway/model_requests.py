@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from gauntlet_runtime.gateway.errors import ApiError
+from gauntlet_runtime.gateway.model_fields import check_fields
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
 from gauntlet_runtime.metering import ModelOffer, ModelSpec, Reservation
 
-MEDIA_TOKENS: Final = 20_000  # for each picture, sound or file, which may be named by an address of a few bytes
+MEDIA_TOKENS: Final = 20_000  # for each picture, which has no more whatever its bytes; and for each sound or file
 MESSAGE_TOKENS: Final = 16  # what a provider's template adds around each message
 MOST_CHOICES: Final = 128
 _MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
 _LIMITS: Final = ("max_completion_tokens", "max_tokens")
-_PRICED_OTHERWISE: Final = {"service_tier": ("auto", "default"), "web_search_options": ()}  # other prices than ours
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ def read_call(spec: ModelSpec, endpoint: ModelEndpoint, request: dict[str, Any],
         ApiError: 400, it is no request that can be made; 404, its model is not offered.
     """
     offer = offered(spec, request.get("model"))
-    for name, allowed in _PRICED_OTHERWISE.items():
-        if request.get(name) not in (None, *allowed):
-            raise ApiError(400, "unsupported_parameter", f"{name} is not offered here: it changes the prices.")
+    check_fields(request, endpoint)
     outgoing = dict(request)
     chat = endpoint == "chat/completions"
     stream = chat and bool(request.get("stream"))
@@ -104,11 +102,25 @@ def _is_positive(value: object) -> TypeGuard[int]:
 
 
 def prompt_bound(request: dict[str, Any]) -> int:
-    """More tokens than a request can be for any model: a token stands for at least one byte of text."""
+    """More tokens than a request can be for any model: a token stands for at least one byte of what is no picture."""
     text = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
     messages = request.get("messages")
     around = MESSAGE_TOKENS * (1 + (len(messages) if isinstance(messages, list) else 0))
-    return len(text.encode("utf-8", "surrogatepass")) + around + MEDIA_TOKENS * _media(request)
+    length = len(text.encode("utf-8", "surrogatepass")) - _picture_bytes(messages)
+    return length + around + MEDIA_TOKENS * _media(request)
+
+
+def _picture_bytes(messages: object) -> int:
+    """The bytes of pictures that messages bring: how many tokens one is, its size in pixels says."""
+    found = 0
+    for message in messages if isinstance(messages, list) else ():
+        content = message.get("content") if isinstance(message, dict) else None
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "image_url":
+                brought = part.get("image_url")
+                url = brought.get("url") if isinstance(brought, dict) else brought
+                found += len(url) if isinstance(url, str) and url.isascii() and url.startswith("data:image/") else 0
+    return found
 
 
 def _media(value: Any) -> int:

@@ -160,5 +160,10 @@ def test_a_prompt_has_no_more_tokens_than_bytes_and_pictures_have_a_bound():
     text = "日本語 🙂 words"
     request = {"model": "m", "messages": [{"role": "user", "content": text}]}
     assert prompt_bound(request) >= len(text.encode())
-    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    assert prompt_bound({"messages": [{"role": "user", "content": [picture, picture]}]}) > 40_000
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500_000}}
+    pictures = prompt_bound({"messages": [{"role": "user", "content": [picture, picture]}]})
+    assert 40_000 < pictures < 41_000  # their bytes say nothing
+    for other in ("data:text/plain;base64,", "data:image/"):  # a text, and a picture that is none of a message's
+        part = {"type": "image_url", "image_url": {"url": other + "A" * 500_000}}
+        where = {"messages": [{"content": [part]}]} if "text" in other else {"tools": [part]}
+        assert prompt_bound(where) > 500_000

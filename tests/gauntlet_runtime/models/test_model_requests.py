@@ -33,11 +33,18 @@ REQUESTS = st.builds(
 )
 
 
+MESSAGES = st.lists(st.fixed_dictionaries({"role": st.text(), "content": st.none() | st.text() | st.lists(st.text())}))
+SHAPES = ("temperature", "seed", "logit_bias", "stop", "user", "response_format", "reasoning", *FIELDS[2:6])
+PLAUSIBLE = st.builds(
+    lambda some, messages: {**some, "messages": messages, "model": "small"},
+    st.dictionaries(st.sampled_from(SHAPES), st.none() | st.integers(1, 128) | JSON),
+    MESSAGES,
+)
 NULLABLE = {"type": "object", "properties": {"site": {"type": ["string", "null"]}}}
 WITH_TOOLS = {"model": "small", "tools": [{"type": "function", "function": {"name": "f", "parameters": NULLABLE}}]}
 
 
-@given(request=REQUESTS, endpoint=st.sampled_from(("chat/completions", "embeddings")))
+@given(request=REQUESTS | PLAUSIBLE, endpoint=st.sampled_from(("chat/completions", "embeddings")))
 @example(request=WITH_TOOLS, endpoint="chat/completions")
 def test_any_request_is_refused_in_words_or_has_a_bound(request: dict[str, Any], endpoint: Any) -> None:
     try:
@@ -68,6 +75,22 @@ def test_any_request_is_refused_in_words_or_has_a_bound(request: dict[str, Any],
     assert {k: v for k, v in call.outgoing.items() if k not in touched} == {
         k: v for k, v in request.items() if k not in touched
     }
+
+
+@pytest.mark.parametrize(
+    ("told", "out"),
+    [
+        ({"completion_tokens": 5, "total_tokens": 15}, 5),
+        ({"completion_tokens": 5, "total_tokens": 40}, 30),  # 25 more were thought, and told in the sum alone
+        ({"completion_tokens": 5, "total_tokens": 3}, 5),
+        ({"completion_tokens": 5, "total_tokens": None}, 5),
+        ({"completion_tokens": 5, "total_tokens": 1000}, 50),  # beyond the bound: the bound, and not believed
+        ({"completion_tokens": 5, "total_tokens": -1}, 5),
+    ],
+)
+def test_tokens_that_only_the_total_tells_count_as_the_answers(told: dict[str, Any], out: int) -> None:
+    found = usage_of({"prompt_tokens": 10, **told}, tokens_in=100, tokens_out=50)
+    assert found == (10, out, out < 50)
 
 
 @given(usage=JSON | st.fixed_dictionaries({"prompt_tokens": JSON, "completion_tokens": JSON}))

@@ -209,7 +209,7 @@ def has_ended(handle: int) -> bool:
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """End the connection itself: the SDK may still hold a descriptor of it."""
+    """End the connection itself, whoever else holds a descriptor of it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()
@@ -220,7 +220,10 @@ def _raw(stream: Any) -> socket.socket:
     inner = getattr(stream, "_sock", stream)
     if not isinstance(inner, socket.socket):
         raise SandboxError("the Docker connection is no socket")
-    # A duplicate: the SDK's objects close theirs when they are collected.
     copy = inner.dup()
+    # The SDK's own goes now. It lies in a circle with the answer that it came with, and what lies in circles is
+    # collected some day: a worker would run out of descriptors first.
+    inner.close()
+    stream.close()
     copy.setblocking(True)
     return copy

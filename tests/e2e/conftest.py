@@ -63,6 +63,7 @@ PAGES = {
         "/competitions/fault-trees/submissions/",
         "/submissions/",
         "/accounts/profile/",
+        "/queues/",
         "/accounts/email/",
         "/accounts/password/change/",
         "/accounts/2fa/",
@@ -73,11 +74,14 @@ PAGES = {
         f"{HANDOVER}/organizer/",
         f"{HANDOVER}/organizer/participants/",
         f"{PLANT}/organizer/models/",
+        f"{PLANT}/organizer/workers/",
+        "/queues/",
+        "/queues/plant-gpu/",
         f"{PLANT}/organizer/reviews/",
         "/import/",
         "/validate/",
     ],
-    "expert": ["/", "/reviews/"],
+    "expert": ["/", "/reviews/", "/queues/", "/queues/plant-gpu/"],
 }
 
 

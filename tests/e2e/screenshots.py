@@ -59,6 +59,7 @@ PARTICIPANT = {
     "mine-here": f"{PLANT}/submissions/",
     "mine-none": "/competitions/fault-trees/submissions/",
     "profile": "/accounts/profile/",
+    "queues-none": "/queues/",
     "mfa": "/accounts/2fa/",
     "logout": "/accounts/logout/",
 }
@@ -70,6 +71,9 @@ ORGANIZER = {
     "organizer-reviews": f"{PLANT}/organizer/reviews/",
     "organizer-reviews-none": "/competitions/shift-handover/organizer/reviews/",
     "validate": "/validate/",
+    "queues": "/queues/",
+    "queue": "/queues/plant-gpu/",
+    "organizer-workers": "/competitions/fault-trees/organizer/workers/",
 }
 EXPERT = {"reviews": "/reviews/", "home-invited": "/"}
 

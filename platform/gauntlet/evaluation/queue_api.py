@@ -17,6 +17,7 @@ from gauntlet.competitions.errors import PhaseNotFound
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.own_queues import change_phase_queue, delete_queue, send_phase_back
 from gauntlet.evaluation.queue_lines import QueueDetail, phase_words, phases_of, queue_detail
+from gauntlet.evaluation.workers import name_at_queue
 from gauntlet.queues.access import access_queue_as_owner, access_queue_as_user
 from gauntlet.queues.api import QueueAnswer, queue_json
 from gauntlet.queues.models import Queue
@@ -28,6 +29,8 @@ class QueueWorkerAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     state = serializers.CharField()
     reason = serializers.CharField(help_text="why it takes no job")
+    sandbox = serializers.CharField(help_text="its backend, and what that cannot enforce there")
+    version = serializers.CharField()
     seen_at = serializers.DateTimeField()
 
 
@@ -64,7 +67,14 @@ class PhaseQueueAnswer(serializers.Serializer[Any]):
 def _detail_json(detail: QueueDetail) -> dict[str, Any]:
     line = detail.line
     workers = [
-        {"name": one.worker.name, "state": one.state, "reason": one.worker.reason, "seen_at": one.worker.seen_at}
+        {
+            "name": one.worker.name.removeprefix(name_at_queue(line.queue, "")),
+            "state": one.state,
+            "reason": one.worker.reason,
+            "sandbox": one.worker.sandbox,
+            "version": one.worker.version,
+            "seen_at": one.worker.seen_at,
+        }
         for one in detail.workers
     ]
     return queue_json(line.queue) | {

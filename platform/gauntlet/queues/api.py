@@ -51,14 +51,16 @@ class SharesAnswer(serializers.Serializer[Any]):
 class QueueTokenRequest(serializers.Serializer[Any]):
     """What a token of a queue is made from."""
 
-    label = serializers.CharField(max_length=100, help_text="which machines use it")
+    label = serializers.CharField(  # type: ignore[assignment]  # a field, and not what a serializer is called by
+        max_length=100, help_text="which machines use it"
+    )
 
 
 class QueueTokenAnswer(serializers.Serializer[Any]):
     """A token of a queue, without its text."""
 
     id = serializers.UUIDField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # as above
     prefix = serializers.CharField(help_text="its first characters")
     created_at = serializers.DateTimeField()
     last_used_at = serializers.DateTimeField(allow_null=True)

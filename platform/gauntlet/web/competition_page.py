@@ -14,6 +14,7 @@ from gauntlet.competitions.access import access_competition_as_visitor, is_organ
 from gauntlet.competitions.errors import PhaseNotFound
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.competitions.selectors import competition_detail, current_phase, phase_state
+from gauntlet.web.queue_page import owners_of, runs_on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class PhaseLine:
 
     phase: Phase
     state: str  # a PhaseState
+    runs_on: str  # whose workers, in a sentence
 
     @property
     def mark(self) -> str:
@@ -97,9 +99,13 @@ def open_page(request: HttpRequest, slug: str) -> CompetitionPage:
     now = timezone.now()
     competition = access_competition_as_visitor(request.user, slug)
     detail = competition_detail(competition, user=request.user)
+    owners = owners_of(detail.phases)
     return CompetitionPage(
         competition=competition,
-        phases=[PhaseLine(phase=phase, state=phase_state(phase, now)) for phase in detail.phases],
+        phases=[
+            PhaseLine(phase=phase, state=phase_state(phase, now), runs_on=runs_on(owners.get(phase.queue, "")))
+            for phase in detail.phases
+        ],
         phase=current_phase(detail.phases, now),
         participation=detail.participation or "",
         participants=detail.participants,

@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from gauntlet.accounts.models import TokenScope
 from gauntlet.competitions.models import Phase
 from gauntlet.metering.configuration import checked_key, checked_url
+from gauntlet.queues.models import Queue
 from gauntlet.reviews.models import Familiarity
 from gauntlet.reviews.services import MOST_ITEMS
 from gauntlet.web.validation_page import MOST_BYTES
@@ -101,6 +102,48 @@ class ModelProviderForm(forms.Form):
         except ValueError as error:
             raise forms.ValidationError(f"The key {error}.") from error
         return key
+
+
+class QueueForm(forms.Form):
+    """How a new queue is called."""
+
+    name = forms.CharField(label="Name", max_length=60, error_messages={"required": "Name the queue."})
+
+
+class QueueTokenForm(forms.Form):
+    """Which machines a token is for."""
+
+    label = forms.CharField(
+        label="For", max_length=100, error_messages={"required": "Say which machine will use it, to tell tokens apart."}
+    )
+
+
+class ShareQueueForm(forms.Form):
+    """With whom a queue is shared."""
+
+    person = forms.CharField(label="User name", max_length=150, error_messages={"required": "Name somebody."})
+
+
+class DeleteQueueForm(forms.Form):
+    """The queue's name, typed: what ends with it cannot be had back."""
+
+    typed = forms.CharField(label="Type its name", max_length=60, required=True)
+
+    def __init__(self, queue: Queue, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self._name = queue.name
+        self.fields["typed"].error_messages["required"] = self._problem
+
+    @property
+    def _problem(self) -> str:
+        return f"Type the name of the queue, {self._name}, to delete it."
+
+    def clean_typed(self) -> str:
+        """The name."""
+        typed: str = self.cleaned_data["typed"]
+        if typed != self._name:
+            raise forms.ValidationError(self._problem)
+        return typed
 
 
 class DrawForm(forms.Form):

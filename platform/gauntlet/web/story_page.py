@@ -11,6 +11,7 @@ from uuid import UUID
 
 from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, ScoreStory, Step, SubmissionStory
 from gauntlet.leaderboards.columns import PassMark
+from gauntlet.web.queue_page import runs_on
 from gauntlet.web.templatetags.gauntlet_ui import duration
 from gauntlet_runtime.metering import money
 from gauntlet_scoring.failures import FailureCode
@@ -134,6 +135,11 @@ def _queued(evaluation: EvaluationStory | None) -> str:
     place = (
         "It is next in the queue" if evaluation.position == 1 else f"It is number {evaluation.position} in the queue"
     )
+    if evaluation.unserved_queue and evaluation.queue_owner:
+        return (
+            f"{place} '{evaluation.unserved_queue}', which only {evaluation.queue_owner}'s own workers serve, and none "
+            "of them does now. It starts once one does; if that takes long, write to the organizer."
+        )
     if evaluation.unserved_queue:
         return (
             f"{place} '{evaluation.unserved_queue}', which no worker serves at the moment. It starts once one does; if "
@@ -150,6 +156,13 @@ def _finished(story: SubmissionStory) -> str:
     if not any(one.episodes_total for one in story.evaluations):
         return f"It is scored. The scorers ran for {duration(scored)}."
     return f"It is scored. The agent ran for {duration(seconds)}, the scorers for {duration(scored)}."
+
+
+def run_by(story: SubmissionStory) -> str:
+    """Whose workers run it, in a sentence; the tasks of one submission may differ once its phase was moved."""
+    verb = "Ran" if story.final and any(one.started_at or one.scoring_at for one in story.evaluations) else "Runs"
+    owners = [one.queue_owner for one in story.evaluations] or [story.queue_owner]
+    return " ".join(runs_on(owner, verb=verb) for owner in dict.fromkeys(owners))
 
 
 def steps(story: SubmissionStory) -> list[StepLine]:

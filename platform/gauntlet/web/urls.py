@@ -15,6 +15,7 @@ from gauntlet.web.views import (
     operators,
     organizer,
     organizer_teams,
+    queues,
     reviews,
     studies,
     submissions,
@@ -24,6 +25,7 @@ from gauntlet.web.views import (
 )
 
 _ONE = "competitions/<slug:slug>/"
+_QUEUE = "queues/<slug:name>/"
 _STUDY = f"{_ONE}organizer/reviews/<uuid:study_id>/"
 
 urlpatterns = [
@@ -50,6 +52,14 @@ urlpatterns = [
     path("reviews/<uuid:study_id>/<int:number>/", reviews.item, name="review-item"),
     path("validate/", validation.validate, name="validate"),
     path("operators/workers/", operators.workers, name="operators-workers"),
+    path("queues/", queues.queues, name="queues"),
+    path(_QUEUE, queues.queue, name="queue"),
+    path(f"{_QUEUE}tokens", queues.issue_token, name="queue-token"),
+    path(f"{_QUEUE}tokens/<uuid:token_id>/revoke", queues.revoke_token, name="queue-token-revoke"),
+    path(f"{_QUEUE}share", queues.share, name="queue-share"),
+    path(f"{_QUEUE}unshare", queues.unshare, name="queue-unshare"),
+    path(f"{_QUEUE}phases/<int:phase_id>/send-back", queues.send_back, name="queue-send-back"),
+    path(f"{_QUEUE}delete", queues.delete, name="queue-delete"),
     path("import/", organizer.import_page, name="import"),
     path(_ONE, competitions.overview, name="competition"),
     path(f"{_ONE}pages/<int:index>/", competitions.overview, name="competition-page"),
@@ -67,6 +77,7 @@ urlpatterns = [
     path(f"{_ONE}organizer/participants/", organizer.participants, name="organizer-participants"),
     path(f"{_ONE}organizer/teams/", organizer_teams.teams, name="organizer-teams"),
     path(f"{_ONE}organizer/teams/<int:team_id>/", organizer_teams.team, name="organizer-team"),
+    path(f"{_ONE}organizer/workers/", queues.of_phases, name="organizer-queues"),
     path(f"{_ONE}organizer/models/", model_providers.model_providers, name="organizer-models"),
     path(
         f"{_ONE}organizer/models/<slug:name>/remove",

@@ -31,10 +31,11 @@ from gauntlet.competitions.models import (
 )
 from gauntlet.evaluation.models import Evaluation, Worker
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.queues.models import Queue
 from gauntlet.reviews.models import Study
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
-from gauntlet.web.showcase import reviews, submissions, texts
+from gauntlet.web.showcase import queues, reviews, submissions, texts
 
 PASSWORD: Final = "showcase-only-7"  # noqa: S105 -- of made-up people in a development database
 
@@ -53,6 +54,7 @@ class Showcase:
     ended: Competition
     by_state: dict[str, Submission]
     studies: dict[str, Study]
+    queue: Queue
 
 
 @transaction.atomic
@@ -107,6 +109,7 @@ def build(*, seed: int = 7) -> Showcase:
         ended=ended,
         by_state=by_state,
         studies=studies,
+        queue=queues.own_queue(approval.phases.get(), colleague=experts[0], now=now),
     )
 
 

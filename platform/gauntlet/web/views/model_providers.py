@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from pydantic import SecretStr
 
 from gauntlet.competitions.access import access_competition_as_organizer
+from gauntlet.metering.own_machines import missing_keys
 from gauntlet.metering.selectors import providers_of, wanted_providers
 from gauntlet.metering.services import remove_provider, set_provider
 from gauntlet.web.competition_page import open_page
@@ -45,6 +46,7 @@ def model_providers(request: HttpRequest, slug: str) -> HttpResponse:
         pending=participation_counts(competition)["pending"],
         providers=providers_of(competition),
         wanted=wanted_providers(competition),
+        missing=missing_keys(competition, competition.phases.all()),
         form=form,
     )
     return render(request, "organizer/models.html", context, status=422 if request.method == "POST" else 200)

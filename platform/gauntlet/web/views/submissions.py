@@ -110,6 +110,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "nav": "submissions" if is_owner else "",
         "story": told,
         "said": story_page.said(told),
+        "run_by": story_page.run_by(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
         "evaluations": story_page.tables(told, _titles(columns), passing=pass_marks(columns)),

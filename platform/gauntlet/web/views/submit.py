@@ -22,6 +22,7 @@ from gauntlet.submissions.quotas import Allowance, allowances
 from gauntlet.submissions.services import receive, receive_sent
 from gauntlet.web.competition_page import CompetitionPage, open_page
 from gauntlet.web.forms import SubmitForm
+from gauntlet.web.queue_page import phases_run_on
 from gauntlet.web.submission_rows import submission_rows
 from gauntlet.web.templatetags.gauntlet_ui import size
 from gauntlet.web.views.accounts import signed_in
@@ -97,6 +98,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         last_phase=page.phases[-1].phase if page.phases else None,
         bundle_hint=_wanted(takes),
         takes=takes,
+        runs_on=phases_run_on(phases),
         **limits(),
     )
     if page.participation == "approved":

@@ -15,15 +15,15 @@ import pytest
 #: The parts of the Django project; each may import those before it. Boards come before evaluations, which put their
 #: result on the board in the transaction that finishes them. The demonstration uses the apps as the pages do.
 APPS = (
-    *("accounts", "queues", "storage", "competitions", "submissions", "leaderboards", "metering", "evaluation"),
-    *("trajectories", "reviews", "demonstration", "web"),
+    *("accounts", "queues", "storage", "competitions", "submissions", "leaderboards", "metering", "trajectories"),
+    *("evaluation", "reviews", "demonstration", "web"),
 )
 #: Modules of the project that put the apps together: they may import every app, and no app may import them.
 ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
 FOUNDATION = {
     *("states", "api_errors", "api_requests", "body_limit", "csv_cells", "readable_addresses"),
-    *("celery", "doorbell", "processes", "stopping", "upkeep"),
+    *("celery", "doorbell", "plain_json", "processes", "stopping", "upkeep"),
 }
 
 #: Source folder: what it may import of this repository.

@@ -239,6 +239,7 @@ urlpatterns = [
     path("", include("gauntlet.evaluation.exclusion_api")),
     path("", include("gauntlet.evaluation.queue_api")),
     path("", include("gauntlet.evaluation.team_api")),
+    path("", include("gauntlet.evaluation.remote_api")),
     path("submissions", Submissions.as_view(), name="api-submissions"),
     path("submissions/<uuid:submission_id>", SubmissionDetail.as_view(), name="api-submission"),
     path("submissions/<uuid:submission_id>/log", SubmissionLog.as_view(), name="api-submission-log"),

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from gauntlet.celery import ring
 from gauntlet.competitions.models import Takes
@@ -22,6 +22,8 @@ from gauntlet.evaluation.models import Evaluation, Job, JobKind
 from gauntlet.evaluation.queue import lock_next
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
+from gauntlet.queues.models import QueueToken
+from gauntlet.submissions.parking import note_fault
 from gauntlet.submissions.services import count_as_failed_start, refund
 from gauntlet_runtime.jobs import Failure, LeaseLost
 from gauntlet_scoring.failures import FailureCode, Owner
@@ -33,13 +35,16 @@ GOING_ON: Final = (EvaluationState.QUEUED, EvaluationState.RUNNING, EvaluationSt
 
 
 @transaction.atomic
-def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
+def claim_next(*, queues: Sequence[str], worker: str, queue_token: QueueToken | None = None) -> Job | None:
     """Lease the next job to a worker, or return None where there is none; see `gauntlet.evaluation.queue`.
 
     Locks the claims of all workers, then the job, then its evaluation. Emits job.leased, and with the first job
     evaluation.running, or evaluation.scoring where results were submitted.
+
+    Args:
+        queue_token: by which the worker of an own queue comes; nobody else gets jobs of queues that somebody owns
     """
-    pk = lock_next(queues=queues, host=host_of(worker))
+    pk = lock_next(queues=queues, host=host_of(worker), owned=queue_token is not None)
     if pk is None:
         return None
     job = Job.objects.get(pk=pk)
@@ -48,6 +53,7 @@ def claim_next(*, queues: Sequence[str], worker: str) -> Job | None:
     job.attempt += 1
     job.token = uuid.uuid4()
     job.worker = worker
+    job.queue_token = queue_token
     job.started_at = database_now()
     job.leased_until = database_now() + timedelta(seconds=settings.LEASE_SECONDS)
     move_job(job, JobState.LEASED)
@@ -70,6 +76,13 @@ def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:
     held = Job.objects.filter(pk=job, token=token, state=JobState.LEASED, evaluation__in=going_on)
     if not held.update(leased_until=until):
         raise LeaseLost(f"job {job} is no longer ours")
+
+
+def lease_of(job: Job) -> uuid.UUID:
+    """The fence of a leased job."""
+    if job.token is None:
+        raise ValueError(f"job {job.pk} is not leased")
+    return job.token
 
 
 def lock_held(*, job: uuid.UUID, token: uuid.UUID) -> tuple[Job, Evaluation]:
@@ -123,11 +136,16 @@ def hand_back(*, job: uuid.UUID, token: uuid.UUID) -> None:
         LeaseLost: the token is no longer the job's.
     """
     held, _ = lock_held(job=job, token=token)
-    move_job(held, JobState.LOST, reason="Its worker was to end and handed it back.")
-    held.attempt -= 1
-    held.available_at = database_now()
-    move_job(held, JobState.READY)
-    ring(held.queue)
+    _hand_on(held, reason="Its worker was to end and handed it back.")
+
+
+def _hand_on(job: Job, *, reason: str) -> None:
+    """Let another worker do a locked, leased job at once; the attempt does not count."""
+    move_job(job, JobState.LOST, reason=reason)
+    job.attempt -= 1
+    job.available_at = database_now()
+    move_job(job, JobState.READY)
+    ring(job.queue)
 
 
 def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure, wait: timedelta | None = None) -> None:
@@ -150,13 +168,15 @@ def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure, wait: t
 
 def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
     """Fail a locked evaluation, drop its other jobs, and give the attempt back where it was not the participant's."""
-    move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
     reason = f"evaluation {evaluation.pk}: {failure.code}"
     if failure.code is FailureCode.SCORING_ERROR and evaluation.task.takes == Takes.RESULTS:
         # A program that fails at somebody's results, or the results: nobody can tell, so it is free, but not for ever.
         count_as_failed_start(evaluation.submission, reason=reason)
     elif failure.code.owner is not Owner.PARTICIPANT:
         refund(evaluation.submission, fault_of=failure.code.owner, reason=reason)
+    if failure.code.owner is Owner.PLATFORM and (parked := note_fault(evaluation.submission)):
+        failure = failure.model_copy(update={"message": f"{failure.message} {parked}"})
+    move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
     drop_jobs_on_commit(evaluation)
 
 
@@ -188,27 +208,31 @@ def sweep() -> int:
 
 
 def take_from_dead_workers() -> int:
-    """Find leases that ran out and return how many.
+    """Find leases that ran out, and those of tokens that were revoked; return how many.
 
     Workers do so whenever they claim: while all of them are busy the bell's sweep waits behind their work.
     """
-    expired = Job.objects.filter(state=JobState.LEASED, leased_until__lt=database_now()).values_list("pk", flat=True)
-    return sum(_take_from_dead_worker(pk) for pk in list(expired))
+    return sum(_take_from_dead_worker(pk) for pk in list(_left_behind().values_list("pk", flat=True)))
+
+
+def _left_behind() -> QuerySet[Job]:
+    over = Q(leased_until__lt=database_now()) | Q(queue_token__revoked_at__isnull=False)
+    return Job.objects.filter(over, state=JobState.LEASED)
 
 
 @transaction.atomic
 def _take_from_dead_worker(pk: uuid.UUID) -> int:
-    job = (
-        Job.objects.select_for_update(skip_locked=True)
-        .filter(pk=pk, state=JobState.LEASED, leased_until__lt=database_now())
-        .first()
-    )
+    held = _left_behind().select_related("queue_token").select_for_update(of=["self"], skip_locked=True)
+    job = held.filter(pk=pk).first()
     if job is None:
         return 0
     log.warning("job.lost", job=str(job.pk), worker=job.worker, attempt=job.attempt)
     evaluation = Evaluation.objects.select_for_update().get(pk=job.evaluation_id)
     if evaluation.state not in GOING_ON:  # it ended a moment ago
         move_job(job, JobState.FAILED)
+        return 1
+    if job.queue_token is not None and job.queue_token.revoked_at is not None:
+        _hand_on(job, reason="The token of its worker was revoked.")
         return 1
     sentence = f"The worker {job.worker} did not report for {settings.LEASE_SECONDS} s."
     retry_or_fail(job, evaluation, failure=Failure(code=FailureCode.INFRASTRUCTURE, message=sentence))

@@ -16,6 +16,7 @@ from gauntlet.celery import ring
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.claims import fail_evaluation, jobs_waiting, lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
+from gauntlet.evaluation.own_workers import note_workers
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
 from gauntlet.storage.models import Artifact
@@ -111,6 +112,7 @@ def finish_run(*, job: uuid.UUID, token: uuid.UUID, stored: StoredRun) -> None:
     held, evaluation = lock_held(job=job, token=token)
     result = stored.result
     held.log, held.environment_log = result.log, result.environment_log
+    note_workers(evaluation, held)
     evaluation.agent_seconds += result.agent_seconds
     evaluation.record = {**evaluation.record, **result.provenance}
     if result.failure and result.failure.code.owner is not Owner.PARTICIPANT:

@@ -10,8 +10,8 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import QuerySet
 
 from gauntlet.competitions.models import Competition
-from gauntlet.evaluation.claims import GOING_ON
-from gauntlet.evaluation.models import Evaluation, Job
+from gauntlet.evaluation.claims import GOING_ON, lease_of
+from gauntlet.evaluation.models import Evaluation, Job, JobKind
 from gauntlet.evaluation.states import JobState
 from gauntlet.metering import selectors, services
 from gauntlet_runtime.jobs import Claim, LeaseLost, RunSpec
@@ -37,17 +37,27 @@ def submission_account(submission: UUID, *, number: int) -> UUID:
     return uuid5(submission, f"run {number}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A job under the lease with which it was claimed."""
+
+    job: UUID
+    lease: UUID
+    evaluation: UUID
+    submission: UUID
+
+
 class DatabaseModels(ModelSupply):
     """A claimed job's models. Kept answers are the submission's."""
 
-    def __init__(self, claim: Claim, spec: ModelSpec, accounts: Accounts) -> None:
-        self._claim = claim
+    def __init__(self, held: Held, spec: ModelSpec, accounts: Accounts) -> None:
+        self._held = held
         self._spec = spec
         self._accounts = accounts
 
     def access(self) -> ModelAccess | None:
         """The provider's address and key."""
-        competition = Competition.objects.get(phases__submissions=UUID(self._claim.submission))
+        competition = Competition.objects.get(phases__submissions=self._held.submission)
         return selectors.model_access(competition, self._spec.provider)
 
     def reserve(self, reservation: Reservation) -> Refusal | None:
@@ -62,7 +72,7 @@ class DatabaseModels(ModelSupply):
                 account=self._accounts.own,
                 what=self._accounts.what,
                 shared=self._accounts.shared,
-                holder=UUID(self._claim.job),
+                holder=self._held.job,
                 spec=self._spec,
                 reservation=reservation,
             )
@@ -70,17 +80,17 @@ class DatabaseModels(ModelSupply):
     def settle(self, settlement: Settlement) -> None:
         """Give back what a call did not use."""
         self._must_be_ours()
-        services.settle(settlement)
+        services.settle(settlement, holder=self._held.job)
 
     def find_answer(self, key: str, into: Path) -> bool:
         """Put a kept answer into a file."""
         self._must_be_ours()
-        return selectors.find_answer(scope=UUID(self._claim.submission), key=key, into=into)
+        return selectors.find_answer(scope=self._held.submission, key=key, into=into)
 
     def keep_answer(self, key: str, answer: Path) -> None:
         """Keep an answer."""
         self._must_be_ours()
-        services.keep_answer(scope=UUID(self._claim.submission), key=key, answer=answer)
+        services.keep_answer(scope=self._held.submission, key=key, answer=answer)
 
     def close(self) -> None:
         """Let go of this thread's connection."""
@@ -92,12 +102,12 @@ class DatabaseModels(ModelSupply):
         self._check(self._ours())
 
     def _ours(self) -> QuerySet[Job]:
-        held = Job.objects.filter(pk=UUID(self._claim.job), token=UUID(self._claim.token), state=JobState.LEASED)
+        held = Job.objects.filter(pk=self._held.job, token=self._held.lease, state=JobState.LEASED)
         return held.filter(evaluation__state__in=GOING_ON)
 
     def _check(self, held: QuerySet[Job]) -> None:
         if held.values_list("pk").first() is None:
-            raise LeaseLost(f"job {self._claim.job} is no longer ours")
+            raise LeaseLost(f"job {self._held.job} is no longer ours")
 
     @staticmethod
     def _let_go_of_a_broken_connection() -> None:
@@ -107,13 +117,35 @@ class DatabaseModels(ModelSupply):
 
 def models_of(claim: Claim) -> DatabaseModels | None:
     """The models that a claimed job's agent may call, or its judge; None where there are none."""
-    evaluation = UUID(claim.evaluation)
+    held = Held(
+        job=UUID(claim.job),
+        lease=UUID(claim.token),
+        evaluation=UUID(claim.evaluation),
+        submission=UUID(claim.submission),
+    )
     if not isinstance(claim.spec, RunSpec):
-        judge = claim.spec.judge
-        accounts = Accounts(own=judge_account(evaluation), what="judge")
-        return None if judge is None else DatabaseModels(claim, judge.models, accounts)
+        return None if claim.spec.judge is None else _of_judge(held, claim.spec.judge.models)
     if claim.spec.llm is None:
         return None
-    number = Evaluation.objects.values_list("number", flat=True).get(pk=evaluation)
-    shared = submission_account(UUID(claim.submission), number=number)
-    return DatabaseModels(claim, claim.spec.llm, Accounts(own=evaluation, what="evaluation", shared=shared))
+    number = Evaluation.objects.values_list("number", flat=True).get(pk=held.evaluation)
+    return _of_agent(held, claim.spec.llm, number=number)
+
+
+def models_of_job(job: Job) -> DatabaseModels | None:
+    """The same of a leased job, by its rows."""
+    evaluation = job.evaluation
+    held = Held(job=job.pk, lease=lease_of(job), evaluation=evaluation.pk, submission=evaluation.submission_id)
+    if job.kind == JobKind.SCORE:
+        judge = evaluation.task.judge
+        return _of_judge(held, selectors.judge_spec(judge).models) if judge else None
+    llm = evaluation.submission.phase.llm
+    return _of_agent(held, selectors.model_spec(llm), number=evaluation.number) if llm else None
+
+
+def _of_judge(held: Held, spec: ModelSpec) -> DatabaseModels:
+    return DatabaseModels(held, spec, Accounts(own=judge_account(held.evaluation), what="judge"))
+
+
+def _of_agent(held: Held, spec: ModelSpec, *, number: int) -> DatabaseModels:
+    shared = submission_account(held.submission, number=number)
+    return DatabaseModels(held, spec, Accounts(own=held.evaluation, what="evaluation", shared=shared))

@@ -19,6 +19,7 @@ from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.job_models import models_of
 from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.specs import build_spec
+from gauntlet.queues.models import QueueToken
 from gauntlet.storage.models import Artifact as StoredArtifact
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import copy_to, store
@@ -60,17 +61,11 @@ def _connected(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def _may_pass(error: Exception) -> bool:
+def may_pass(error: Exception) -> bool:
     """Whether the database or the storage is away, which may be over in a moment: nothing is wrong with the result."""
     from botocore.exceptions import BotoCoreError, ClientError  # only here: most installations store in a folder
 
     return isinstance(error, (OperationalError, InterfaceError, OSError, BotoCoreError, ClientError))
-
-
-def _token_of(job: Job) -> UUID:
-    if job.token is None:
-        raise ValueError(f"job {job.pk} is not leased")
-    return job.token
 
 
 def _claim_of(job: Job) -> Claim:
@@ -79,20 +74,41 @@ def _claim_of(job: Job) -> Claim:
         evaluation=str(job.evaluation_id),
         submission=str(job.evaluation.submission_id),
         attempt=job.attempt,
-        token=str(_token_of(job)),
+        token=str(claims.lease_of(job)),
         lease_seconds=settings.LEASE_SECONDS,
         spec=build_spec(job),
     )
 
 
+def store_scores(*, job: UUID, token: UUID, result: ScoreResult) -> None:
+    """Store a score job's result and end the job.
+
+    Raises:
+        LeaseLost
+    """
+    reports = {
+        program.key: store(io.BytesIO(program.detailed_results.encode()), form=Form.FILE)
+        for program in result.programs
+        if program.detailed_results
+    }
+    scores.finish_score(job=job, token=token, stored=scores.StoredScores(result=result, reports=reports))
+
+
 class DatabaseJobSource(JobSource):
-    """JobSource on this machine's database and storage. Files are stored before the transaction that names them."""
+    """JobSource on this machine's database and storage. Files are stored before the transaction that names them.
+
+    Args:
+        queue_token: in the name of a worker of an own queue, which comes by it
+    """
+
+    def __init__(self, queue_token: QueueToken | None = None) -> None:
+        self._queue_token = queue_token
 
     @_connected
     def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
         """Take the next job that this worker may run, or None. One that cannot be put together goes back at once."""
         claims.take_from_dead_workers()
-        while (job := claims.claim_next(queues=queues, worker=worker)) is not None:
+        while (job := claims.claim_next(queues=queues, worker=worker, queue_token=self._queue_token)) is not None:
             try:
                 return _claim_of(job)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with its rows, no other waits for it
@@ -100,7 +116,7 @@ class DatabaseJobSource(JobSource):
                 trace = "".join(traceback.format_tb(error.__traceback__))
                 log.error("job.not_built", job=str(job.pk), error=type(error).__name__, trace=trace)
                 with contextlib.suppress(LeaseLost):
-                    claims.give_back(job=job.pk, token=_token_of(job), failure=_NOT_BUILT)
+                    claims.give_back(job=job.pk, token=claims.lease_of(job), failure=_NOT_BUILT)
         return None
 
     @_connected
@@ -129,7 +145,7 @@ class DatabaseJobSource(JobSource):
         try:
             self._finish(claim, result)
         except Exception as error:
-            if _may_pass(error):
+            if may_pass(error):
                 raise SourceUnavailable(type(error).__name__) from error
             raise
 
@@ -144,12 +160,7 @@ class DatabaseJobSource(JobSource):
             stored = collecting.StoredRun(result=result, trajectories=trajectories)
             collecting.finish_run(job=job, token=token, stored=stored)
             return
-        reports = {
-            program.key: store(io.BytesIO(program.detailed_results.encode()), form=Form.FILE)
-            for program in result.programs
-            if program.detailed_results
-        }
-        scores.finish_score(job=job, token=token, stored=scores.StoredScores(result=result, reports=reports))
+        store_scores(job=job, token=token, result=result)
 
     @_connected
     def give_back(self, claim: Claim, failure: Failure) -> None:

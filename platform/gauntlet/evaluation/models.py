@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from gauntlet.competitions.models import Scenario, Task
 from gauntlet.evaluation.states import EvaluationState, JobState
+from gauntlet.queues.models import QueueToken
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import FAILURE_CODES, Submission
 
@@ -81,7 +82,15 @@ class Job(models.Model):
     max_attempts = models.PositiveSmallIntegerField(default=3)
     token = models.UUIDField(null=True, blank=True, help_text="fence of the current lease")
     leased_until = models.DateTimeField(null=True, blank=True, help_text="on the database's clock")
-    worker = models.CharField(max_length=128, blank=True)
+    worker = models.CharField(max_length=200, blank=True)
+    queue_token = models.ForeignKey(
+        QueueToken,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        help_text="by which a worker of an own queue took it last; null: the platform's own worker did",
+    )
     available_at = models.DateTimeField(help_text="not before; backoff of a retry")
     avoided = models.JSONField(default=list, help_text="hosts at whose fault it was lost: others take it first")
     avoided_until = models.DateTimeField(null=True, blank=True, help_text="for those hosts, instead of available_at")
@@ -127,13 +136,25 @@ class WorkerState(models.TextChoices):
 class Worker(models.Model):
     """A worker process as it was last heard of. Nothing is decided by this row: it tells the operator."""
 
-    name = models.CharField(primary_key=True, max_length=128, help_text="host:process")
-    host = models.CharField(max_length=100)
+    name = models.CharField(
+        primary_key=True, max_length=200, help_text="host:process, and of an own queue's queue/host:process"
+    )
+    host = models.CharField(max_length=180)
     queues = models.JSONField(default=list, help_text="names of the queues that it serves")
     state = models.CharField(max_length=16, choices=WorkerState.choices, default=WorkerState.IDLE)
     reason = models.TextField(blank=True, help_text="why it takes no job")
     started_at = models.DateTimeField(auto_now_add=True)
     seen_at = models.DateTimeField(help_text="its last sign of life, on the database's clock")
+    queue_token = models.ForeignKey(
+        QueueToken,
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="workers",
+        help_text="by which it comes to an own queue; null: it is the platform's own",
+    )
+    sandbox = models.CharField(max_length=200, blank=True, help_text="its backend, and what that cannot enforce there")
+    version = models.CharField(max_length=40, blank=True)
 
     class Meta:
         ordering: ClassVar = ["name"]
@@ -182,6 +203,19 @@ class Episode(models.Model):
             models.UniqueConstraint(fields=["evaluation", "scenario", "trial"], name="episode_once"),
             models.CheckConstraint(condition=Q(outcome__in=["", "answered", "failed"]), name="episode_outcome"),
         ]
+
+
+class SentRecord(models.Model):
+    """An episode's record that a worker of an own queue sent, until the result that names it is stored."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="sent_records")
+    episode = models.ForeignKey(Episode, on_delete=models.CASCADE, related_name="+")
+    lease = models.UUIDField(help_text="the fence under which it was sent")
+    artifact = models.ForeignKey(Artifact, on_delete=models.PROTECT, related_name="+")
+    times = models.PositiveSmallIntegerField(default=1, help_text="that one was sent for this episode")
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["job", "episode"], name="sent_record_once")]
 
 
 class Score(models.Model):

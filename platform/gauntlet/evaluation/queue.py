@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import structlog
+from django.conf import settings
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
@@ -44,10 +45,12 @@ TURNS: Final = """
                ) served ON true
     )
 """
-# On a host that lost a job by its own fault the job is tried later than on others.
+# On a host that lost a job by its own fault the job is tried later than on others. Whatever a worker asks for, queues
+# that somebody owns are for the owner's workers, and for those alone.
 _AVAILABLE: Final = """
            AND job.queue = ANY(%(queues)s) AND job.available_at <= statement_timestamp()
            AND (NOT job.avoided ? %(host)s OR coalesce(job.avoided_until <= statement_timestamp(), true))
+           AND (job.queue IN (SELECT name FROM queues_queue WHERE name <> ALL(%(platforms)s))) = %(owned)s
 """
 # The first few, in case somebody else holds the first: who ends an evaluation, or takes a job from a dead worker.
 _NEXT: Final = f"""
@@ -67,15 +70,18 @@ _NEXT: Final = f"""
 """  # noqa: S608 - put together from this module's own words
 
 
-def lock_next(*, queues: Sequence[str], host: str) -> uuid.UUID | None:
+def lock_next(*, queues: Sequence[str], host: str, owned: bool = False) -> uuid.UUID | None:
     """Lock the job that is next in these queues for a host, for the rest of the transaction; None where none is ready.
 
     Until the transaction ends nobody else claims, so keep it short. A worker that never ends its own keeps nobody
     waiting: then claims go on out of turn, and still never two of one job.
+
+    Args:
+        owned: whether the queues are somebody's own, or else the platform's
     """
     with connection.cursor() as cursor:
         _wait_for_turn(cursor)
-        cursor.execute(_NEXT, {"queues": list(queues), "host": host})
+        cursor.execute(_NEXT, {"queues": list(queues), "host": host, "owned": owned, "platforms": settings.QUEUES})
         row = cursor.fetchone()
     return row[0] if row else None
 

@@ -16,6 +16,7 @@ from django.db.models import Count
 from gauntlet.competitions.models import Takes
 from gauntlet.evaluation.claims import lock_held, retry_or_fail
 from gauntlet.evaluation.models import Episode, Evaluation, Report, ScenarioDetail, ScenarioScore, Score
+from gauntlet.evaluation.own_workers import note_workers
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import move_evaluation, move_job
 from gauntlet.leaderboards.scores import TaskScores, Trial, TrialScore
@@ -51,6 +52,7 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
     held, evaluation = lock_held(job=job, token=token)
     result = stored.result
     held.log = result.log
+    note_workers(evaluation, held)
     evaluation.scorer_seconds += result.scorer_seconds
     failure = result.failure or _contradiction(evaluation, result)
     if failure:

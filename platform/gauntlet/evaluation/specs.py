@@ -37,7 +37,7 @@ def _run_spec(job: Job) -> RunSpec:
     evaluation = job.evaluation
     task, phase = evaluation.task, evaluation.submission.phase
     episodes = list(job.episodes.select_related("scenario").order_by("position"))
-    limits = _episode_limits(task)
+    limits = episode_limits(task)
     alone = phase.isolation == "scenario"
     most = 1 if alone else len(episodes)  # an agent need not work on several at once where it may
     return RunSpec(
@@ -155,7 +155,8 @@ def artifact(row: storage.Artifact) -> Artifact:
     return Artifact(digest=row.digest, size=row.size, form=row.form)
 
 
-def _episode_limits(task: Task) -> EpisodeLimits:
+def episode_limits(task: Task) -> EpisodeLimits:
+    """What an episode of a task may take."""
     return EpisodeLimits(**_chosen(task.limits, EpisodeLimits))
 
 

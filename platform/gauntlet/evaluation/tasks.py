@@ -6,6 +6,7 @@ from celery import current_app, shared_task
 
 from gauntlet.doorbell import SWEEP_TASK, TIDY_TASK, WORK_TASK
 from gauntlet.evaluation import claims
+from gauntlet.evaluation.remote_records import forget_records
 from gauntlet.evaluation.work import work_until_empty
 from gauntlet.evaluation.workers import forget_workers
 from gauntlet.storage.sweeping import sweep_artifacts
@@ -32,5 +33,6 @@ def sweep() -> None:
 @shared_task(name=TIDY_TASK)
 def tidy() -> None:
     """Remove stored and temporary files that nothing uses."""
+    forget_records()
     sweep_artifacts()
     sweep_temporary_files()

@@ -12,19 +12,56 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from gauntlet.evaluation.claims import host_of
+from gauntlet.evaluation.errors import TooManyWorkers
 from gauntlet.evaluation.models import Worker, WorkerState
 from gauntlet.evaluation.transitions import database_now
+from gauntlet.queues.models import Queue, QueueToken
 
 _FORGOTTEN_AFTER: Final = timedelta(days=1)
 _BEATS_MISSED: Final = 4  # after which a worker counts as silent
+MOST_OF_A_TOKEN: Final = 500  # workers: strangers choose their names
 
 
 def report_worker(*, name: str, queues: Sequence[str], state: WorkerState, reason: str = "") -> None:
-    """Note a worker's sign of life; one statement."""
+    """Note a sign of life of a worker of the platform's own; one statement."""
     row = Worker(name=name, host=host_of(name), queues=list(queues), state=state, reason=reason, seen_at=database_now())
     Worker.objects.bulk_create(
         [row], update_conflicts=True, unique_fields=["name"], update_fields=["queues", "state", "reason", "seen_at"]
     )
+
+
+def name_at_queue(queue: Queue, worker: str) -> str:
+    """How the platform calls a worker of an own queue: strangers choose their names, and a host's holds no slash."""
+    return f"{queue.name}/{worker}"
+
+
+def report_worker_of(
+    token: QueueToken, *, worker: str, state: WorkerState, reason: str = "", sandbox: str = "", version: str = ""
+) -> None:
+    """Note a sign of life of a worker that comes with a queue's token; one statement once it is known.
+
+    Raises:
+        TooManyWorkers
+    """
+    name = name_at_queue(token.queue, worker)
+    fields: dict[str, Any] = {
+        "queues": [token.queue.name],
+        "state": state,
+        "reason": reason,
+        "queue_token": token,
+        "sandbox": sandbox,
+        "version": version,
+        "seen_at": database_now(),
+    }
+    if Worker.objects.filter(name=name).update(**fields):
+        return
+    known = Worker.objects.filter(queue_token=token, seen_at__gte=database_now() - _FORGOTTEN_AFTER)
+    if known.count() >= MOST_OF_A_TOKEN:
+        raise TooManyWorkers(
+            f"{MOST_OF_A_TOKEN} workers came with this token within a day. Make another for further machines."
+        )
+    row = Worker(name=name, host=host_of(name), **fields)
+    Worker.objects.bulk_create([row], update_conflicts=True, unique_fields=["name"], update_fields=list(fields))
 
 
 def forget_workers() -> int:
@@ -52,10 +89,16 @@ class WorkerLine:
     state: str  # a WorkerState, or silent: killed, or cut off from the database
     age: timedelta  # since its last sign of life
 
+    @property
+    def owner(self) -> str:
+        """Whose it is; empty: the platform's own."""
+        token = self.worker.queue_token
+        return token.queue.owner.username if token is not None else ""
+
 
 def worker_lines() -> list[WorkerLine]:
     """Every worker that was heard of within a day, by name; one query."""
-    rows: QuerySet[Any] = Worker.objects.annotate(age=Now() - F("seen_at"))
+    rows: QuerySet[Any] = Worker.objects.select_related("queue_token__queue__owner").annotate(age=Now() - F("seen_at"))
     silent = silent_after()
     return [
         WorkerLine(

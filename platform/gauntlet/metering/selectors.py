@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Sum
 
 from gauntlet.competitions.models import Competition
 from gauntlet.metering.configuration import Price
@@ -32,10 +33,27 @@ def model_access(competition: Competition, provider: str) -> ModelAccess | None:
             set_by="operator" if own.trusted else "organizer",
             public_only=not own.trusted,
         )
-    operators = settings.MODEL_PROVIDERS.get(provider)
-    if operators is None or (operators.competitions is not None and competition.slug not in operators.competitions):
+    if not _is_operators(competition, provider):
         return None
+    operators = settings.MODEL_PROVIDERS[provider]
     return ModelAccess(url=operators.url, key=operators.key, limit_field=operators.limit_field)
+
+
+def who_set(provider: str, *, submission: UUID) -> Literal["organizer", "operator"] | None:
+    """Whose the provider is that a submission's competition uses; None where it is set by nobody. Reads no key."""
+    return _who_set(Competition.objects.get(phases__submissions=submission), provider)
+
+
+def _who_set(competition: Competition, provider: str) -> Literal["organizer", "operator"] | None:
+    trusted = ModelProvider.objects.filter(competition=competition, name=provider).values_list("trusted", flat=True)
+    for by_operator in trusted:
+        return "operator" if by_operator else "organizer"
+    return "operator" if _is_operators(competition, provider) else None
+
+
+def _is_operators(competition: Competition, provider: str) -> bool:
+    operators = settings.MODEL_PROVIDERS.get(provider)
+    return operators is not None and (operators.competitions is None or competition.slug in operators.competitions)
 
 
 def providers_of(competition: Competition) -> list[ModelProvider]:
@@ -108,6 +126,11 @@ def _offer(provider: str, name: str) -> ModelOffer:
         price_in=price.tokens_in if price else nothing,
         price_out=price.tokens_out if price else nothing,
     )
+
+
+def kept_bytes(scope: UUID) -> int:
+    """How large a submission's kept answers are together."""
+    return KeptAnswer.objects.filter(scope=scope).aggregate(size=Sum("answer__size"))["size"] or 0
 
 
 def find_answer(*, scope: UUID, key: str, into: Path) -> bool:

@@ -115,7 +115,7 @@ class _Accounts:
 
 @transaction.atomic
 def _reserve(accounts: _Accounts, *, holder: UUID, spec: ModelSpec, wanted: contract.Reservation) -> None:
-    if Reservation.objects.filter(pk=wanted.id).exists():  # asked again because the answer was lost
+    if Reservation.objects.filter(pk=wanted.id, holder=holder).exists():  # asked again because the answer was lost
         return
     if accounts.shared is not None:
         _hold(accounts.shared, wanted, limits=spec.per_submission, what="submission")
@@ -181,9 +181,14 @@ def _check_pace(accounts: _Accounts, spec: ModelSpec) -> None:
 
 
 @transaction.atomic
-def settle(settlement: Settlement) -> None:
-    """Give back what a call did not use. A second time, or after its job has ended, nothing happens."""
-    reservation = Reservation.objects.filter(pk=settlement.id, settled_at__isnull=True).select_for_update().first()
+def settle(settlement: Settlement, *, holder: UUID) -> None:
+    """Give back what a call did not use. A second time, or after its job has ended, nothing happens.
+
+    Args:
+        holder: the job that made the call; of another's nothing is settled
+    """
+    open_ones = Reservation.objects.filter(pk=settlement.id, holder=holder, settled_at__isnull=True)
+    reservation = open_ones.select_for_update().first()
     if reservation is None:
         return
     Reservation.objects.filter(pk=reservation.pk).update(settled_at=Now())

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 from gauntlet_scoring.trajectory import Event, ToolResultEvent, read_events
 
 RECORD: Final = "trajectory.jsonl"
-_BLOBS: Final = "blobs/"
+BLOBS: Final = "blobs/"
 _SHOWN: Final = 64 << 10
 
 
@@ -28,5 +28,5 @@ def blob_text(archive: BinaryIO, event: ToolResultEvent, *, size: int = _SHOWN) 
     """The beginning of a large tool result that stands beside the record, at most ``size`` bytes of it."""
     if event.blob is None:
         return event.text or ""
-    with zipfile.ZipFile(archive) as opened, opened.open(_BLOBS + event.blob.removeprefix("sha256:")) as content:
+    with zipfile.ZipFile(archive) as opened, opened.open(BLOBS + event.blob.removeprefix("sha256:")) as content:
         return content.read(size).decode(errors="replace")

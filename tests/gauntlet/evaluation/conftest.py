@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
+from pydantic import BaseModel, TypeAdapter
 
+from gauntlet_runtime.gateway.recorder import Recorder, pack
 from gauntlet_runtime.jobs import Claim, EpisodeResult, Failure, ProgramScores, RunResult, RunSpec, ScoreResult
+from gauntlet_runtime.remote.messages import LEASE_HEADER, PROTOCOL, PROTOCOL_HEADER, FinishedRun, FinishedScore
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
 if TYPE_CHECKING:
+    from django.test import Client
+
     from gauntlet.accounts.models import User
     from gauntlet.competitions.models import Phase
     from gauntlet.evaluation.models import Evaluation
+    from gauntlet.queues.models import Queue, QueueToken
     from gauntlet.submissions.models import Submission
 
 
@@ -161,5 +170,127 @@ def scored(phase: Phase, make_submission: Callable[..., Submission]) -> Callable
         Score.objects.create(evaluation=evaluation, key="rubric.score", value=value)
         assert record_again(submission)
         return submission
+
+    return make
+
+
+@dataclass
+class RemoteWorker:
+    """A worker of an own queue, as the requests that it makes; a hostile one says anything."""
+
+    client: Client
+    folder: Path
+    queue: Queue
+    token: QueueToken
+    secret: str
+    name: str = "box:1"
+    fake: FakeWorker = field(default_factory=FakeWorker)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: BaseModel | bytes | dict[str, Any] | None = None,
+        *,
+        lease: str | None = None,
+        **headers: str,
+    ) -> Any:
+        """The answer to a request below the worker's address."""
+        content = body if isinstance(body, bytes) else b"" if body is None else _JSON.dump_json(body)
+        sent = {"Authorization": f"Bearer {self.secret}", PROTOCOL_HEADER: PROTOCOL, **headers}
+        if lease is not None:
+            sent[LEASE_HEADER] = lease
+        kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
+        return self.client.generic(method, f"/api/v1/worker/{path}", content, content_type=kind, headers=sent)
+
+    def about(self, claim: Claim, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The answer to a request about a claimed job."""
+        return self.ask(method, f"jobs/{claim.job}/{path}", body, lease=claim.token, **headers)
+
+    def got(self, claim: Claim, path: str) -> bytes:
+        """The bytes of a file."""
+        answer = self.about(claim, "GET", path)
+        assert (answer.status_code, answer["Cache-Control"]) == (200, "no-store")
+
+        async def collect() -> bytes:
+            return b"".join([chunk async for chunk in answer])
+
+        return asyncio.run(collect())
+
+    def claim(self) -> Claim | None:
+        answer = self.ask("POST", "claims", {"worker": self.name})
+        if answer.status_code == 204:
+            return None
+        assert answer.status_code == 200, answer.content
+        return Claim.model_validate_json(answer.content)
+
+    def must_claim(self) -> Claim:
+        claim = self.claim()
+        assert claim is not None, "there is no job to claim"
+        return claim
+
+    def record(self, episode: str) -> bytes:
+        """An episode's record as a gateway makes it, with a large result beside it."""
+        folder = self.folder / uuid4().hex
+        recorder = Recorder(folder, episode=episode, limit=1 << 20, on_full=lambda: None)
+        recorder.scenario(scenario="opaque", trial=1, seed=1, text="Question?", show={}, tools=["look_up"])
+        call = recorder.tool_call("look_up", {"number": 1}, overlaps=False)
+        recorder.tool_result(call, tool="look_up", result={"structuredContent": {"it": "x" * 100_000}}, seconds=0.1)
+        recorder.answer("It is 1, and \0.", {"value": 1})
+        recorder.end(Outcome.ANSWERED, failure=None, message="", seconds=1.0, state=None)
+        return pack(folder, self.folder / f"{folder.name}.zip").read_bytes()
+
+    def send(self, claim: Claim, content: bytes) -> Any:
+        digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        return self.about(claim, "PUT", f"files/{digest}", content)
+
+    def finished(self, claim: Claim, *, records: bool = True) -> FinishedRun | FinishedScore:
+        """The message that ends a job; records of a run job are sent first."""
+        if not isinstance(claim.spec, RunSpec):
+            return FinishedScore(result=self.fake.scores(claim))
+        sent = {}
+        for one in claim.spec.episodes if records else []:
+            content = self.record(one.episode)
+            assert self.send(claim, content).status_code == 204
+            sent[one.episode] = {"digest": f"sha256:{hashlib.sha256(content).hexdigest()}", "size": len(content)}
+        return FinishedRun.model_validate({"result": self.fake.run(claim).model_dump(), "trajectories": sent})
+
+    def finish(self, claim: Claim) -> None:
+        answer = self.about(claim, "POST", "finish", self.finished(claim))
+        assert answer.status_code == 204, answer.content
+
+
+_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+
+
+@pytest.fixture
+def make_remote(make_user: Callable[..., User], client: Client, tmp_path: Path) -> Callable[..., RemoteWorker]:
+    """Make a queue of somebody's own with a token, and a worker that has it."""
+    from django.core.cache import cache
+
+    from gauntlet.queues.models import Queue
+    from gauntlet.queues.services import issue_token
+
+    cache.clear()  # of how often whom asked
+
+    def make(name: str = "gpu-lab", queue: Queue | None = None) -> RemoteWorker:
+        queue = queue or Queue.objects.create(name=name, owner=make_user())
+        token, secret = issue_token(queue, label="the lab", actor=queue.owner)
+        return RemoteWorker(client=client, folder=tmp_path, queue=queue, token=token, secret=secret)
+
+    return make
+
+
+@pytest.fixture
+def remote(make_remote: Callable[..., RemoteWorker]) -> RemoteWorker:
+    return make_remote()
+
+
+@pytest.fixture
+def own_phase(remote: RemoteWorker, make_phase: Callable[..., Phase]) -> Callable[..., Phase]:
+    """Make a phase whose jobs wait in the queue of `remote`."""
+
+    def make(**fields: Any) -> Phase:
+        return make_phase(queue=remote.queue.name, **fields)
 
     return make

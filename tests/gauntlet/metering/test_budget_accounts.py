@@ -24,8 +24,8 @@ def reserve(spec: Any, wanted: Any, *, holder: Any = JOB) -> Refusal | None:
     return services.reserve(account=EVALUATION, holder=holder, spec=spec, reservation=wanted)
 
 
-def settle(wanted: Any, *, tokens: int, cost: str = "0", paid: bool = True) -> None:
-    services.settle(Settlement(id=wanted.id, tokens=tokens, cost=Decimal(cost), paid=paid))
+def settle(wanted: Any, *, tokens: int, cost: str = "0", paid: bool = True, holder: Any = JOB) -> None:
+    services.settle(Settlement(id=wanted.id, tokens=tokens, cost=Decimal(cost), paid=paid), holder=holder)
 
 
 @pytest.mark.django_db
@@ -79,7 +79,9 @@ def test_what_an_ended_job_left_open_counts_as_used(model_budget: Any, wanted: A
     services.abandon(JOB)
     settle(lost, tokens=1)  # too late
     assert (Account.objects.get().tokens, Account.objects.get().paid) == (800, Decimal("0.3"))
-    settle(others, tokens=0)
+    settle(others, tokens=0)  # another job's
+    assert Account.objects.get().tokens == 800
+    settle(others, tokens=0, holder=other)
     assert Account.objects.get().tokens == 700
 
 

@@ -166,6 +166,7 @@ def addresses(world: Any) -> list[str]:
     from gauntlet.accounts.models import ApiToken
     from gauntlet.competitions.models import Task
     from gauntlet.evaluation.models import Episode, Evaluation, Job
+    from gauntlet.queues.models import QueueToken
 
     ids = {
         "slug": [world.competition.slug],
@@ -182,7 +183,7 @@ def addresses(world: Any) -> list[str]:
         "team_id": [1],
         "job_id": list(Job.objects.values_list("pk", flat=True)[:2]),
         "digest": [world.competition.tasks.first().reference_data_id],
-        "token_id": list(ApiToken.objects.values_list("pk", flat=True)),
+        "token_id": [token.pk for kind in (ApiToken, QueueToken) for token in kind.objects.all()],
         "app_label": ["evaluation", "submissions", "competitions", "accounts"],
         "content_type_id": [1],
         "object_id": [1, *world.submissions.values(), *Evaluation.objects.values_list("pk", flat=True)[:2]],
@@ -305,7 +306,9 @@ def test_the_organizer_sees_it_all_so_the_canaries_are_really_there(world):
     for episode in Episode.objects.filter(evaluation__submission__in=world.submissions.values()):
         seen += client.get(f"/episodes/{episode.pk}/").raise_for_status().text
     seen += client.get(f"/competitions/{world.competition.slug}/organizer/").raise_for_status().text
-    for kind in ("hiddentext", "opentext", "ownername", "rivalname", "ownermark", "rivalmark"):
+    seen += client.get("/queues/lab/").raise_for_status().text
+    kinds = ("hiddentext", "opentext", "ownername", "rivalname", "ownermark", "rivalmark", "queuetoken", "queueworker")
+    for kind in kinds:
         assert [one for one in world.canaries.of(kind) if one not in seen] == [], kind
     # What no page shows is nevertheless stored where a mistake could find it.
     stored = "".join(Report.objects.values_list("log", flat=True))

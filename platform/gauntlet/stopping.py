@@ -1,33 +1,15 @@
-"""Whether the worker that this process belongs to is to end, and by when.
-
-The signal reaches the worker's main process; its children, which do the jobs, read of it in memory that they share.
-"""
+"""Whether the worker that this process belongs to is to end, and by when."""
 
 from __future__ import annotations
 
-import mmap
-import struct
-import time
-from typing import Final
-
 from django.conf import settings
 
-# Of the system, so that all processes read the same: when it was asked, on the monotonic clock; 0 where it was not.
-_ASKED: Final = mmap.mmap(-1, struct.calcsize("d"))
+from gauntlet_runtime import stopping
+from gauntlet_runtime.stopping import ask_to_stop
 
-
-def ask_to_stop() -> None:
-    """Let every child finish the job at hand or hand it back; again changes nothing. Safe in a signal's handler."""
-    if not _asked_at():
-        struct.pack_into("d", _ASKED, 0, time.monotonic())
+__all__ = ["ask_to_stop", "stop_by"]
 
 
 def stop_by() -> float | None:
     """None, or the time (monotonic) by which a child is to have no job any more."""
-    asked = _asked_at()
-    return asked + settings.STOP_SECONDS if asked else None
-
-
-def _asked_at() -> float:
-    (asked,) = struct.unpack_from("d", _ASKED, 0)
-    return float(asked)
+    return stopping.stop_by(settings.STOP_SECONDS)

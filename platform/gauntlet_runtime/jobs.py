@@ -173,7 +173,7 @@ class Claim(_Message):
     evaluation: str
     submission: str
     attempt: int
-    token: str  # the fence: every write names it, and one that is no longer current is refused
+    token: str = Field(repr=False)  # the fence: every write names it, and one that is no longer current is refused
     lease_seconds: float
     spec: Spec
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import structlog
 
-from gauntlet_runtime.jobs import Claim, JobSource, LeaseLost, RunSpec
-from gauntlet_runtime.run_job import MODEL_SECONDS
+from gauntlet_runtime.jobs import Claim, JobSource, LeaseLost, RunSpec, SourceUnavailable
+from gauntlet_runtime.run_job import ENVIRONMENT_SECONDS, MODEL_SECONDS, PLATFORM_SECONDS, RUNS_OF_AN_EPISODE
 
 RENEWALS_PER_LEASE: Final = 3
 RENEWAL_SECONDS: Final = 2.0  # at the latest: a renewal is also how a worker hears that its job was cancelled
@@ -22,9 +22,7 @@ HANG_SECONDS: Final = 180.0  # for which a job that was told to stop may go on b
 # What a job may take beyond the limits of its programs: files fetched and unpacked, sandboxes started and removed.
 _SLACK_SECONDS: Final = 600.0
 _INSTALL_SECONDS: Final = 300.0
-_WAITING_SECONDS: Final = 240.0  # an episode, for its environment: a start and a call that hangs
 _IDLE_SECONDS: Final = 60.0  # an agent between two episodes, at least
-_RUNS_OF_AN_EPISODE: Final = 2  # it begins anew once if its environment dies
 
 _log = structlog.get_logger(__name__)
 
@@ -43,9 +41,10 @@ def longest_seconds(claim: Claim) -> float:
     if not isinstance(spec, RunSpec):
         return _SLACK_SECONDS + max(1, len(spec.programs)) * spec.limits.seconds
     episode = spec.episode_limits.episode_seconds
-    each = _RUNS_OF_AN_EPISODE * (episode + _WAITING_SECONDS) + max(_IDLE_SECONDS, episode)
-    if spec.llm is not None:  # while a model is asked an episode's clock stands still
-        each += MODEL_SECONDS
+    waiting = PLATFORM_SECONDS + ENVIRONMENT_SECONDS  # meanwhile an episode's clock stands still
+    if spec.llm is not None:
+        waiting += MODEL_SECONDS
+    each = RUNS_OF_AN_EPISODE * (episode + waiting) + max(_IDLE_SECONDS, episode)
     return _SLACK_SECONDS + _INSTALL_SECONDS + len(spec.episodes) * each
 
 
@@ -121,7 +120,10 @@ class Lease:
         except LeaseLost:
             self.ending = Ending.LOST
             return False
-        except Exception:  # noqa: BLE001 - a source that cannot be reached now may be before the lease runs out
+        except SourceUnavailable as error:  # which may pass before the lease runs out
+            _log.warning("lease_not_renewed", job=self._claim.job, reason=str(error))
+            return False
+        except Exception:  # noqa: BLE001 - as above
             _log.warning("lease_not_renewed", job=self._claim.job, trace=traceback.format_exc())
             return False
         return True

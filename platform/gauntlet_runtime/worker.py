@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import structlog
 
@@ -38,6 +38,8 @@ from gauntlet_scoring.failures import FailureCode
 FINISH_SECONDS: Final = 60.0  # for which a result that the source cannot take now is offered again
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 5.0
+
+State = Literal["idle", "busy", "paused", "draining", "stopping"]
 
 _log = structlog.get_logger(__name__)
 _OVERDUE: Final = Failure(
@@ -134,6 +136,15 @@ class Worker:
             _log.info("worker_takes_jobs_again")
         self._told = unfit
         return unfit is None
+
+    def state(self) -> tuple[State, str]:
+        """What this worker does now, and why it takes no job where it takes none. Any thread may ask."""
+        if self._stop_by() is not None:
+            return "stopping", ""
+        if self.is_busy:
+            return "busy", ""
+        unfit = self.health.unfit()
+        return ("idle", "") if unfit is None else (unfit.state, unfit.reason)
 
     def close(self) -> None:
         """End the warm gateway and remove this worker's folders. Idempotent."""

@@ -122,11 +122,8 @@ def state() -> tuple[WorkerState, str]:
     if _unusable:
         return WorkerState.PAUSED, _unusable
     for made in _made:
-        if made.is_busy:
-            return WorkerState.BUSY, ""
-        unfit = made.health.unfit()
-        if unfit is not None:
-            return WorkerState(unfit.state), unfit.reason
+        state, reason = made.state()
+        return WorkerState(state), reason
     return WorkerState.IDLE, ""
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +17,7 @@ import pydantic_core
 
 from gauntlet_runtime.gateway.public_addresses import NotPublic, PublicTransport
 from gauntlet_runtime.metering import ModelAccess, ModelPatience
+from gauntlet_runtime.retry_after import retry_after
 
 ANSWER_BYTES: Final = 16 << 20
 CONNECT_SECONDS: Final = 10.0
@@ -143,7 +142,7 @@ class Upstream:
         if status in _THE_AGENTS:
             raise RequestRefused(status, _readable(content))
         if status in _PASSING or status >= 500:
-            raise _TryAgain(f"it answered with status {status}", after=_retry_after(response))
+            raise _TryAgain(f"it answered with status {status}", after=retry_after(response))
         if status in _THE_KEYS:
             raise WronglySet(self._to_be_set_anew("refused the key", f"status {status}"), 0)
         raise ProviderFailed(f"it answered with status {status}", 0)
@@ -209,17 +208,4 @@ def _readable(content: bytes) -> Any:
     try:
         return pydantic_core.from_json(content, allow_inf_nan=False)
     except ValueError:
-        return None
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    """The header Retry-After in seconds: a number, or a date."""
-    value = response.headers.get("retry-after", "").strip()
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
         return None

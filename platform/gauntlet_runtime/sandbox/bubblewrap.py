@@ -30,6 +30,7 @@ from gauntlet_runtime.sandbox.interface import (
 from gauntlet_runtime.sandbox.launch import Plan, bubblewrap
 from gauntlet_runtime.sandbox.launcher import Launcher, find_launcher
 from gauntlet_runtime.sandbox.layout import Placed, file_system, place
+from gauntlet_runtime.sandbox.open_files import open_files
 from gauntlet_runtime.sandbox.records import (
     RunRecord,
     default_state_folder,
@@ -147,6 +148,7 @@ class Bubblewrap(Sandbox):
                 seccomp=seccomp.bpf(seccomp.this_architecture()),
                 join=self._join(run, spec.limits),
                 counters=self._counters(run),
+                open_files=open_files(spec.limits.processes),
                 resident_limit=None if self._enforces("memory") else spec.limits.memory,
             )
         except OSError as error:

@@ -36,6 +36,7 @@ from gauntlet_runtime.sandbox.interface import (
 )
 from gauntlet_runtime.sandbox.launcher import Launcher, find_launcher
 from gauntlet_runtime.sandbox.layout import SCRATCH, SHARED_MEMORY, Placed, place
+from gauntlet_runtime.sandbox.open_files import open_files
 from gauntlet_runtime.sandbox.records import (
     RunRecord,
     default_state_folder,
@@ -245,6 +246,7 @@ class Docker(Sandbox):
         for one in mounts:
             if one.size:
                 tmpfs[str(one.target)] = f"rw,exec,nosuid,nodev,size={one.size},mode=0755,uid={uid},gid={uid}"
+        soft, hard = open_files(limits.processes)
         host_config = api.create_host_config(
             network_mode="none",
             runtime=self._runtime,
@@ -256,7 +258,10 @@ class Docker(Sandbox):
             nano_cpus=int(limits.cpus * 1e9),
             pids_limit=limits.processes + _OWN_PROCESSES,
             shm_size=min(limits.scratch, SHARED_MEMORY),
-            ulimits=[Ulimit(name="core", soft=seccomp.CORE_BYTES, hard=seccomp.CORE_BYTES)],
+            ulimits=[
+                Ulimit(name="core", soft=seccomp.CORE_BYTES, hard=seccomp.CORE_BYTES),
+                Ulimit(name="nofile", soft=soft, hard=hard),
+            ],
             tmpfs=tmpfs,
             mounts=[
                 Mount(target=target, source=str(source), type="bind", read_only=True)

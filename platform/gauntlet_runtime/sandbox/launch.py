@@ -21,7 +21,6 @@ from gauntlet_runtime.sandbox.seccomp import CORE_BYTES
 from gauntlet_runtime.sandbox.supervision import Setting
 
 _SECONDS = 30.0
-_OPEN_FILES = 65_536
 _POLL_SECONDS = 0.0005
 
 # bubblewrap's descriptors, by the numbers that it has them under.
@@ -49,6 +48,7 @@ class Plan:
     seccomp: bytes
     join: Callable[[int], None]  # puts a process under the limits
     counters: Callable[[], Counters]
+    open_files: tuple[int, int]  # the limits of each process
     resident_limit: int | None  # bytes, where the supervisor itself must keep the limit on memory
 
 
@@ -200,9 +200,7 @@ def _hold(plan: Plan, setting: Setting, process: Child, init: int) -> Anchor:
         plan.join(init)
         _wait_for_root(process, init)
         resource.prlimit(init, resource.RLIMIT_CORE, (CORE_BYTES, CORE_BYTES))
-        _, hard = resource.prlimit(init, resource.RLIMIT_NOFILE)
-        if hard == resource.RLIM_INFINITY or hard > _OPEN_FILES:
-            resource.prlimit(init, resource.RLIMIT_NOFILE, (1024, _OPEN_FILES))
+        resource.prlimit(init, resource.RLIMIT_NOFILE, plan.open_files)
         anchor.open_folders(setting.mounts)
         anchor.fill_folders(setting.mounts, owner=setting.owner)
     except BaseException as error:

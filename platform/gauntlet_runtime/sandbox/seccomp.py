@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import platform
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +58,7 @@ DENIED: Mapping[str, tuple[int | None, int | None]] = {
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
+    "io_setup": (206, 0),  # all programs of a host share one number of its contexts (fs.aio-max-nr)
     "fanotify_init": (300, 262),
     # other processes
     "ptrace": (101, 117),
@@ -116,16 +117,45 @@ NAMESPACE_FLAGS: Mapping[str, int] = {
 CLONE3 = 435
 
 # socket(2): a namespace does not hold back vsock, the kernel's crypto and packet sockets are attack surface, and what
-# lies in the queues of netlink sockets counts towards no memory limit (decision 0027). Protocols of the internet
-# families beyond the two that programs use are modules, which asking for a socket loads.
+# lies in the queues of netlink sockets counts towards no memory limit (decision 0027). What the internet families have
+# beyond TCP and UDP are modules, which asking for a socket loads, by its protocol or by its type alone (SOCK_DCCP).
+# socketpair(2) makes sockets of every family too, if only to find that it has no pairs.
 SOCKET = (41, 198)
+SOCKETPAIR = (53, 199)
 AF_UNIX = 1
 INTERNET: Mapping[str, int] = {"AF_INET": 2, "AF_INET6": 10}
-PROTOCOLS: Mapping[str, int] = {"the family's own": 0, "IPPROTO_TCP": 6, "IPPROTO_UDP": 17}
+TYPES: Mapping[str, tuple[int, tuple[int, int]]] = {  # with the protocols of each: the family's own, and its name
+    "SOCK_STREAM": (1, (0, 6)),
+    "SOCK_DGRAM": (2, (0, 17)),
+}
+TYPE_MASK = 0xF  # beside it stand SOCK_CLOEXEC and SOCK_NONBLOCK
 
-# ioctl(2): pushing characters into a terminal that somebody else reads.
+# setsockopt(2), seccomp(2): programs for the kernel that a descriptor holds. Compiled ones have room of their own, one
+# for the host (net.core.bpf_jit_limit): once it is used up, no sandbox's filter can be set (decision 0031).
+SETSOCKOPT = (54, 208)
+SOL_SOCKET = 1
+DENIED_OPTIONS: Mapping[str, int] = {
+    "SO_ATTACH_FILTER": 26,
+    "SO_ATTACH_BPF": 50,
+    "SO_ATTACH_REUSEPORT_CBPF": 51,
+    "SO_ATTACH_REUSEPORT_EBPF": 52,
+}
+SECCOMP = (317, 277)
+NEW_LISTENER = 0x8
+
+# ioctl(2): pushing characters into a terminal that somebody else reads; and what loads modules, whoever asks.
 IOCTL = (16, 29)
-DENIED_IOCTLS: Mapping[str, int] = {"TIOCSTI": 0x5412, "TIOCLINUX": 0x541C}
+DENIED_IOCTLS: Mapping[str, int] = {
+    "TIOCSTI": 0x5412,
+    "TIOCLINUX": 0x541C,
+    "TIOCSETD": 0x5423,  # a terminal's line discipline
+    "SIOCGIFBR": 0x8940,
+    "SIOCSIFBR": 0x8941,
+    "SIOCBRADDBR": 0x89A0,
+    "SIOCBRDELBR": 0x89A1,
+    "SIOCGIFVLAN": 0x8982,
+    "SIOCSIFVLAN": 0x8983,
+}
 
 # Huge pages that an operator reserved, for a database say, count towards no memory limit. Name: numbers, which argument
 # holds the flag, and the flag (MAP_HUGETLB, MFD_HUGETLB, SHM_HUGETLB); answered as where none are reserved.
@@ -148,6 +178,7 @@ _LD_W_ABS = 0x20
 _JEQ = 0x15
 _JGE = 0x35
 _JSET = 0x45
+_AND = 0x54
 _RET = 0x06
 
 _OFFSET_NR = 0
@@ -216,10 +247,13 @@ def bpf(machine: str) -> bytes:
         flags |= flag
     program += _when(CLONE[column], [_load(_OFFSET_ARG0), (_JSET, 0, 1, flags), _give(_errno(errno.EPERM))])
     program += _when(SOCKET[column], _sockets())
-    requests: list[_Instruction] = [_load(_OFFSET_ARG1)]
-    for request in DENIED_IOCTLS.values():
-        requests += [(_JEQ, 0, 1, request), _give(_errno(errno.EPERM))]
-    program += _when(IOCTL[column], requests)
+    pairs = [_load(_OFFSET_ARG0), (_JEQ, 1, 0, AF_UNIX), _give(_errno(errno.EAFNOSUPPORT))]
+    program += _when(SOCKETPAIR[column], pairs)
+    program += _when(IOCTL[column], [_load(_OFFSET_ARG1), *_refuse(DENIED_IOCTLS.values())])
+    options: list[_Instruction] = [_load(_OFFSET_ARG1), (_JEQ, 1, 0, SOL_SOCKET), _give(_ALLOW), _load(_OFFSET_ARG2)]
+    program += _when(SETSOCKOPT[column], [*options, *_refuse(DENIED_OPTIONS.values())])
+    listener = [_load(_OFFSET_ARG1), (_JSET, 0, 1, NEW_LISTENER), _give(_errno(errno.EPERM))]
+    program += _when(SECCOMP[column], listener)
     for numbers, index, flag in HUGE_PAGES.values():
         block = [_load(_OFFSET_ARG0 + 8 * index), (_JSET, 0, 1, flag), _give(_errno(errno.ENOMEM))]
         program += _when(numbers[column], block)
@@ -237,15 +271,22 @@ def _core_limit() -> list[_Instruction]:
     return block
 
 
+def _refuse(values: Iterable[int]) -> list[_Instruction]:
+    """EPERM where what was loaded is one of these."""
+    return [one for value in values for one in ((_JEQ, 0, 1, value), _give(_errno(errno.EPERM)))]
+
+
 def _sockets() -> list[_Instruction]:
     """The part of the filter that decides on socket(2)."""
     block: list[_Instruction] = [_load(_OFFSET_ARG0), (_JEQ, 0, 1, AF_UNIX), _give(_ALLOW)]
     families = list(INTERNET.values())
     block += [(_JEQ, len(families) - number, 0, family) for number, family in enumerate(families)]
-    block += [_give(_errno(errno.EAFNOSUPPORT)), _load(_OFFSET_ARG2)]
-    for protocol in PROTOCOLS.values():
-        block += [(_JEQ, 0, 1, protocol), _give(_ALLOW)]
-    return [*block, _give(_errno(errno.EPROTONOSUPPORT))]
+    block += [_give(_errno(errno.EAFNOSUPPORT))]
+    for kind, protocols in TYPES.values():
+        allowed = [one for protocol in protocols for one in ((_JEQ, 0, 1, protocol), _give(_ALLOW))]
+        decided = [_load(_OFFSET_ARG2), *allowed, _give(_errno(errno.EPROTONOSUPPORT))]
+        block += [_load(_OFFSET_ARG1), (_AND, 0, 0, TYPE_MASK), (_JEQ, 0, len(decided), kind), *decided]
+    return [*block, _give(_errno(errno.ESOCKTNOSUPPORT))]
 
 
 def _when(number: int, block: list[_Instruction]) -> list[_Instruction]:
@@ -260,15 +301,19 @@ def docker_profile() -> dict[str, Any]:
     for flag in NAMESPACE_FLAGS.values():
         rules.append(_rule(["clone"], errno.EPERM, _compare(0, "SCMP_CMP_MASKED_EQ", flag, flag)))
     rules += _but("socket", [], 0, {AF_UNIX, *INTERNET.values()}, errno.EAFNOSUPPORT)
+    rules += _but("socketpair", [], 0, {AF_UNIX}, errno.EAFNOSUPPORT)
     for family in INTERNET.values():
-        rules += _but("socket", [_compare(0, "SCMP_CMP_EQ", family)], 2, set(PROTOCOLS.values()), errno.EPROTONOSUPPORT)
+        rules += _internet_sockets(_compare(0, "SCMP_CMP_EQ", family))
     for name, (_, index, flag) in HUGE_PAGES.items():
         rules.append(_rule([name], errno.ENOMEM, _compare(index, "SCMP_CMP_MASKED_EQ", flag, flag)))
-    core = [_compare(index, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, RLIMIT_CORE) for index in range(2)]
+    core = [_int(index, RLIMIT_CORE) for index in range(2)]
     rules.append(_rule(["setrlimit"], errno.EPERM, core[0]))
     rules.append(_rule(["prlimit64"], errno.EPERM, core[1], _compare(2, "SCMP_CMP_NE", 0)))
     for request in DENIED_IOCTLS.values():
-        rules.append(_rule(["ioctl"], errno.EPERM, _compare(1, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, request)))
+        rules.append(_rule(["ioctl"], errno.EPERM, _int(1, request)))
+    for option in DENIED_OPTIONS.values():
+        rules.append(_rule(["setsockopt"], errno.EPERM, _int(1, SOL_SOCKET), _int(2, option)))
+    rules.append(_rule(["seccomp"], errno.EPERM, _compare(1, "SCMP_CMP_MASKED_EQ", NEW_LISTENER, NEW_LISTENER)))
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
         # Without sub-architectures: a 32-bit program is killed, as above.
@@ -284,6 +329,24 @@ def _rule(names: list[str], number: int, *compared: dict[str, Any]) -> dict[str,
 
 def _compare(index: int, how: str, value: int, second: int = 0) -> dict[str, Any]:
     return {"index": index, "value": value, "valueTwo": second, "op": how}
+
+
+def _int(index: int, value: int) -> dict[str, Any]:
+    """An argument is this; the kernel uses no more than its low half."""
+    return _compare(index, "SCMP_CMP_MASKED_EQ", 0xFFFFFFFF, value)
+
+
+def _internet_sockets(family: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rules that refuse sockets of one family of the internet."""
+    rules = []
+    kinds = dict(TYPES.values())
+    for kind in range(TYPE_MASK + 1):
+        given = [family, _compare(1, "SCMP_CMP_MASKED_EQ", TYPE_MASK, kind)]
+        if kind in kinds:
+            rules += _but("socket", given, 2, set(kinds[kind]), errno.EPROTONOSUPPORT)
+        else:
+            rules.append(_rule(["socket"], errno.ESOCKTNOSUPPORT, *given))
+    return rules
 
 
 def _but(name: str, given: list[dict[str, Any]], index: int, allowed: set[int], number: int) -> list[dict[str, Any]]:

@@ -20,7 +20,9 @@ ENOMEM = 0x00050000 | errno.ENOMEM
 ENOSYS = 0x00050000 | errno.ENOSYS
 EAFNOSUPPORT = 0x00050000 | errno.EAFNOSUPPORT
 EPROTONOSUPPORT = 0x00050000 | errno.EPROTONOSUPPORT
+ESOCKTNOSUPPORT = 0x00050000 | errno.ESOCKTNOSUPPORT
 FAMILIES = {seccomp.AF_UNIX, *seccomp.INTERNET.values()}
+PROTOCOLS = {1: {0, 6}, 2: {0, 17}}  # of the internet's sockets, by their type
 MACHINES = sorted(seccomp.ARCHITECTURES)
 
 
@@ -38,6 +40,8 @@ def answer(machine: str, number: int, arguments: tuple[int, ...] = (), *, audit:
             accumulator = struct.unpack_from("<I", data, constant)[0]
         elif code == 0x06:
             return constant
+        elif code == 0x54:
+            accumulator &= constant
         else:
             holds = {
                 0x15: accumulator == constant,
@@ -57,7 +61,8 @@ def test_every_denied_call_is_answered_with_eperm(machine):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_other_call_is_allowed(machine):
     column = seccomp.ARCHITECTURES[machine].column
-    special = {table[column] for table in (seccomp.CLONE, seccomp.SOCKET, seccomp.IOCTL)} | {seccomp.CLONE3}
+    tables = (seccomp.CLONE, seccomp.SOCKET, seccomp.SOCKETPAIR, seccomp.IOCTL)
+    special = {table[column] for table in tables} | {seccomp.CLONE3}
     others = set(range(600)) - set(seccomp.denied_numbers(machine)) - special
     assert {answer(machine, number) for number in others} == {ALLOW}
     assert answer(machine, seccomp.CLONE3) == ENOSYS
@@ -71,29 +76,70 @@ def test_clone_is_refused_exactly_with_a_namespace_flag(machine, flags):
     assert answer(machine, number, (flags,)) == (EPERM if with_namespace else ALLOW)
 
 
+def wanted_of_socket(family: int, kind: int, protocol: int) -> int:
+    if family not in FAMILIES:
+        return EAFNOSUPPORT
+    if family == seccomp.AF_UNIX:
+        return ALLOW
+    if kind & 0xF not in PROTOCOLS:
+        return ESOCKTNOSUPPORT
+    return ALLOW if protocol in PROTOCOLS[kind & 0xF] else EPROTONOSUPPORT
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 @given(family=st.integers(0, 100), upper=st.integers(0, 2**32 - 1))
 def test_the_upper_half_of_an_argument_smuggles_no_socket_through(machine, family, upper):
-    number = seccomp.SOCKET[seccomp.ARCHITECTURES[machine].column]
-    assert answer(machine, number, (upper << 32 | family,)) == (ALLOW if family in FAMILIES else EAFNOSUPPORT)
+    column = seccomp.ARCHITECTURES[machine].column
+    one = answer(machine, seccomp.SOCKET[column], (upper << 32 | family, 1))
+    assert one == (ALLOW if family in FAMILIES else EAFNOSUPPORT)
+    pair = answer(machine, seccomp.SOCKETPAIR[column], (upper << 32 | family, 1))
+    assert pair == (ALLOW if family == seccomp.AF_UNIX else EAFNOSUPPORT)
+
+
+FLAGS = [0, 0o2000000, 0o4000, 7 << 32]  # SOCK_CLOEXEC, SOCK_NONBLOCK, and what the kernel does not look at
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-@given(protocol=st.integers(0, 300), upper=st.integers(0, 2**32 - 1))
-def test_no_other_protocol_than_tcp_and_udp_is_loaded_by_asking_for_a_socket(machine, protocol, upper):
+@given(
+    family=st.sampled_from(sorted(FAMILIES)),
+    kind=st.integers(0, 15),
+    flags=st.sampled_from(FLAGS),
+    protocol=st.integers(0, 300),
+    upper=st.integers(0, 2**32 - 1),
+)
+def test_nothing_but_tcp_and_udp_is_loaded_by_asking_for_a_socket(machine, family, kind, flags, protocol, upper):
+    """A type alone says enough to load a module: SOCK_DCCP is one."""
     number = seccomp.SOCKET[seccomp.ARCHITECTURES[machine].column]
-    allowed = protocol in seccomp.PROTOCOLS.values()
-    for family in seccomp.INTERNET.values():
-        said = answer(machine, number, (family, 1, upper << 32 | protocol))
-        assert said == (ALLOW if allowed else EPROTONOSUPPORT)
-    assert answer(machine, number, (seccomp.AF_UNIX, 1, protocol)) == ALLOW
+    wanted = wanted_of_socket(family, kind, protocol)
+    assert answer(machine, number, (family, kind | flags, upper << 32 | protocol)) == wanted
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_characters_cannot_be_pushed_into_a_terminal(machine):
+@given(level=st.integers(0, 3), option=st.integers(0, 100), upper=st.integers(0, 2**32 - 1))
+def test_no_program_for_the_kernel_is_attached_to_a_socket(machine, level, option, upper):
+    number = seccomp.SETSOCKOPT[seccomp.ARCHITECTURES[machine].column]
+    arguments = (3, upper << 32 | level, upper << 32 | option)
+    wanted = EPERM if level == 1 and option in (26, 50, 51, 52) else ALLOW
+    assert answer(machine, number, arguments) == wanted
+    assert dockers_answer(seccomp.docker_profile()["syscalls"], "setsockopt", arguments) == wanted
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@given(flags=st.integers(0, 63), upper=st.integers(0, 2**32 - 1))
+def test_a_program_may_filter_itself_and_not_let_a_descriptor_hold_the_filter(machine, flags, upper):
+    number = seccomp.SECCOMP[seccomp.ARCHITECTURES[machine].column]
+    arguments = (1, upper << 32 | flags, 0x1000)
+    wanted = EPERM if flags & 0x8 else ALLOW
+    assert answer(machine, number, arguments) == wanted
+    assert dockers_answer(seccomp.docker_profile()["syscalls"], "seccomp", arguments) == wanted
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_characters_cannot_be_pushed_into_a_terminal_and_modules_not_be_loaded_for_one_or_for_a_socket(machine):
     number = seccomp.IOCTL[seccomp.ARCHITECTURES[machine].column]
-    assert answer(machine, number, (0, 0x5412)) == EPERM
-    assert answer(machine, number, (0, 7 << 32 | 0x5412)) == EPERM
+    for request in (0x5412, 0x5423, 0x8940, 0x8941, 0x89A0, 0x89A1, 0x8982, 0x8983):
+        assert answer(machine, number, (0, request)) == EPERM
+        assert answer(machine, number, (0, 7 << 32 | request)) == EPERM
     assert answer(machine, number, (0, 0x5401)) == ALLOW
 
 
@@ -145,14 +191,13 @@ def test_dockers_profile_says_the_same():
     rules = seccomp.docker_profile()["syscalls"]
     plain = {name for rule in rules if "args" not in rule and rule["errnoRet"] == errno.EPERM for name in rule["names"]}
     assert plain == set(seccomp.DENIED)
-    for family in range(100):
-        for protocol in range(300):
-            said = ALLOW
-            if family not in FAMILIES:
-                said = EAFNOSUPPORT
-            elif family in seccomp.INTERNET.values() and protocol not in seccomp.PROTOCOLS.values():
-                said = EPROTONOSUPPORT
-            assert dockers_answer(rules, "socket", (family, 1, protocol)) == said
+    for family in range(50):
+        pair = ALLOW if family == seccomp.AF_UNIX else EAFNOSUPPORT
+        assert dockers_answer(rules, "socketpair", (family, 1, 0)) == pair
+        for kind in (*range(16), *(2 | flags for flags in FLAGS)):
+            for protocol in (0, 1, 6, 17, 33, 132, 262):
+                said = dockers_answer(rules, "socket", (family, kind, protocol))
+                assert said == wanted_of_socket(family, kind, protocol)
     for smuggled in (0, 7 << 32):
         assert dockers_answer(rules, "setrlimit", (smuggled | 4, 0x1000, 0)) == EPERM
         assert dockers_answer(rules, "prlimit64", (0, smuggled | 4, 0x1000)) == EPERM

@@ -323,7 +323,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "gauntlet.api_requests.Pages",
     "PAGE_SIZE": 100,
     "EXCEPTION_HANDLER": "gauntlet.api_errors.handle",
-    "DEFAULT_THROTTLE_RATES": {"tokens": "10/min", "claims": "1200/min"},
+    "DEFAULT_THROTTLE_RATES": {"tokens": "10/min", "claims": "1200/min", "hand_backs": "120/min"},
 }
 SPECTACULAR_SETTINGS = {"TITLE": "Gauntlet", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
 

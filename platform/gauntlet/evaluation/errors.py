@@ -131,6 +131,14 @@ class NoModelsHere(DomainError):
     owner: ClassVar = Owner.ORGANIZER
 
 
+class KeyUnreadable(DomainError):
+    """The provider's key was stored under another secret of the installation."""
+
+    code: ClassVar = "key_unreadable"
+    status: ClassVar = 409
+    owner: ClassVar = Owner.ORGANIZER
+
+
 class AnswerNotFound(DomainError):
     """No answer of a model is kept under the key."""
 

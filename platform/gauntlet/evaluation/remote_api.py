@@ -18,7 +18,7 @@ from django.urls import path
 from pydantic import BaseModel, TypeAdapter
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.throttling import ScopedRateThrottle
 from rest_framework.views import APIView
 
 from gauntlet.api_requests import AnyAccept
@@ -127,10 +127,8 @@ def _answer(message: BaseModel | None) -> Response:
     return Response(status=204) if message is None else Response(message.model_dump(mode="json"))
 
 
-class ClaimThrottle(SimpleRateThrottle):
-    """Claims by one token: those who claim take turns, all queues' workers together."""
-
-    scope = "claims"
+class TokenThrottle(ScopedRateThrottle):
+    """What one token may ask for in a minute: all who claim take turns, and what was handed back is written down."""
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
         """One bucket a token."""
@@ -158,7 +156,8 @@ class WorkerHeartbeat(_WorkerView):
 class WorkerClaims(_WorkerView):
     """The next job."""
 
-    throttle_classes = (ClaimThrottle,)
+    throttle_classes = (TokenThrottle,)
+    throttle_scope = "claims"
 
     def post(self, request: Request) -> Response:
         """A claim, or 204 where none waits."""
@@ -199,6 +198,9 @@ class WorkerGivingBack(_WorkerView):
 
 class WorkerHandingBack(_WorkerView):
     """A job of a worker that is to end."""
+
+    throttle_classes = (TokenThrottle,)
+    throttle_scope = "hand_backs"
 
     def post(self, request: Request, job_id: UUID) -> Response:
         """Let another do it at once."""

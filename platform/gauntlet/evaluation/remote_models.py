@@ -10,9 +10,10 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from gauntlet.evaluation.errors import MessageRefused, NoModelsHere
+from gauntlet.evaluation.errors import KeyUnreadable, MessageRefused, NoModelsHere
 from gauntlet.evaluation.job_models import DatabaseModels, models_of_job
 from gauntlet.evaluation.models import Job
+from gauntlet.metering.sealing import WrongSecret
 from gauntlet.metering.selectors import kept_bytes, who_set
 from gauntlet_runtime.jobs import Claim, Failure, RunResult, RunSpec, ScoreResult
 from gauntlet_runtime.metering import ModelAccess, Reservation, Settlement
@@ -58,8 +59,15 @@ def models_of_held(held: Job) -> DatabaseModels:
 
 
 def access_to_models(held: Job) -> ModelAccess | None:
-    """The provider that the competition's organizer set; None where it was nobody, or the operator."""
-    access = models_of_held(held).access()
+    """The provider that the competition's organizer set; None where it was nobody, or the operator.
+
+    Raises:
+        NoModelsHere, KeyUnreadable
+    """
+    try:
+        access = models_of_held(held).access()
+    except WrongSecret as error:
+        raise KeyUnreadable("The provider's key cannot be read any more. Its organizer has to set it again.") from error
     return access if access is not None and access.set_by == "organizer" else None
 
 

@@ -267,12 +267,22 @@ def test_few_statements_are_made_whether_much_waits_or_nothing(
 def test_who_asks_for_jobs_without_pause_is_told_to_wait(
     remote: Any, make_remote: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_api.ClaimThrottle, "THROTTLE_RATES", {"claims": "3/min"})
+    monkeypatch.setattr(remote_api.TokenThrottle, "THROTTLE_RATES", {"claims": "3/min"})
     assert [remote.ask("POST", "claims", {"worker": "box:1"}).status_code for _ in range(4)] == [204, 204, 204, 429]
     answer = remote.ask("POST", "claims", {"worker": "box:1"})
     assert told(answer) == (429, "too_many_requests")
     assert 0 < int(answer["Retry-After"]) <= 60
     assert make_remote("other-lab").claim() is None
+
+
+def test_who_hands_the_same_job_back_without_end_is_stopped(
+    remote: Any, own_phase: Any, start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_api.TokenThrottle, "THROTTLE_RATES", {"claims": "9/min", "hand_backs": "2/min"})
+    start(own_phase())
+    answers = [remote.about(remote.must_claim(), "POST", "hand-back").status_code for _ in range(3)]
+    assert answers == [204, 204, 429]
+    assert Job.objects.get().state == "leased"
 
 
 @pytest.mark.parametrize("error", [OperationalError("gone"), OSError("no storage")])

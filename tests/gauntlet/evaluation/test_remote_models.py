@@ -99,7 +99,14 @@ def test_a_key_that_becomes_the_operators_meanwhile_is_not_given_out(remote: Any
     organizers.competition.model_providers.all().delete()
     answer = remote.about(claim, "GET", "models/access")
     assert (answer.status_code, answer.content) == (204, b"")
-    organizers.competition.model_providers.all().delete()
+
+
+def test_a_key_that_cannot_be_read_any_more_is_told(remote: Any, organizers: Any, start: Any, settings: Any) -> None:
+    start(organizers)
+    claim = remote.must_claim()
+    settings.GAUNTLET_SECRET = "x" * 40
+    answer = remote.about(claim, "GET", "models/access")
+    assert (answer.status_code, answer.json()["code"]) == (409, "key_unreadable")
 
 
 def test_a_provider_that_nobody_set_is_the_workers_to_tell(remote: Any, own_phase: Any, start: Any) -> None:

@@ -26,6 +26,7 @@ from gauntlet.storage.zip_directory import check_directory
 _MOST_FAULTS: Final = 50  # that are told at once
 _MOST_DEPTH: Final = 64
 _MOST_NAME: Final = 255  # bytes of one component, what file systems allow
+_MOST_PATH: Final = 3000  # bytes: Linux takes 4096, and before it comes the folder in which a worker has it
 _METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _ENCRYPTED: Final = 0x1  # bit of an entry's flags
 _CHUNK: Final = 1 << 18
@@ -146,8 +147,10 @@ def _path_of(info: zipfile.ZipInfo) -> tuple[tuple[str, ...], str]:
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if ".." in parts:
         return (), "leads out of the archive's folder; paths may not contain '..'."
-    if len(parts) > _MOST_DEPTH or any(len(part.encode()) > _MOST_NAME for part in parts):
-        return (), f"its path is too long: at most {_MOST_DEPTH} folders deep, {_MOST_NAME} bytes a name."
+    sizes = [len(part.encode()) for part in parts]
+    if len(parts) > _MOST_DEPTH or sum(sizes) + len(sizes) > _MOST_PATH or any(size > _MOST_NAME for size in sizes):
+        limits = f"at most {_MOST_DEPTH} folders deep, {_MOST_NAME} bytes a name, {_MOST_PATH:,} bytes in all"
+        return (), f"its path is too long: {limits}."
     return parts, ""
 
 

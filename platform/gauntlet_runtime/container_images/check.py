@@ -6,6 +6,7 @@ import hashlib
 import os
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from gauntlet_runtime.container_images.tars import entries, parts_of
 from gauntlet_runtime.container_images.tree import File, Folder, Tree
 
 HEAD: Final = 512  # bytes that tell what a file is
+MOST_NAMES: Final = 60_000  # of one file: ext4 takes 65,000
 #: Places that are the sandbox's own: what an image has there is dropped.
 PROVIDED: Final = ("dev", "proc", "sys", "tmp")
 _OPEN: Final = (("tmp",), ("dev", "shm"))  # where a program may work all the same: they are there, and empty
@@ -77,6 +79,7 @@ def check_image(
         with tempfile.TemporaryDirectory(prefix="layers-", dir=work) as folder:
             tree, sources = _put_together(found, config, plain, work=Path(folder), budget=budget, limits=limits)
             notes = [*config.notes, *_make_places(tree)]
+            _check_names(tree)
             drop_numbered_accounts(tree, sources)
             place = _check_start(tree, config, file=found.config_file)
             used = sum({(f.source, f.start): f.size for _, f in tree.walk() if isinstance(f, File)}.values())
@@ -145,6 +148,17 @@ def _layer(part: Part, plain: BinaryIO, *, work: Path, budget: Budget, number: i
     spool = (work / f"layer-{number}").open("w+b")
     hexadecimal = decompressed(window, cast(BinaryIO, spool), budget=budget, file=part.name)
     return cast(BinaryIO, spool), 0, spool.tell(), hexadecimal
+
+
+def _check_names(tree: Tree) -> None:
+    """Refuse what no file system can hold: a file of more names than one may have."""
+    names: Counter[tuple[int, int]] = Counter()
+    for path, file in tree.walk():
+        if isinstance(file, File) and file.size:
+            place = (file.source, file.start)
+            names[place] += 1
+            if names[place] > MOST_NAMES:
+                raise ImageRefused(f"has more than {MOST_NAMES:,} names (hard links); use links, or copies.", file=path)
 
 
 def _make_places(tree: Tree) -> list[str]:

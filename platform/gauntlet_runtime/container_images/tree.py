@@ -19,7 +19,9 @@ _OPAQUE: Final = ".wh..wh..opq"
 _UNION_NOTES: Final = ".wh..wh."  # what a union file system noted for itself
 _MOST_HOPS: Final = 40  # links on the way to one path, as Linux allows
 _EXECUTABLE: Final = 0o111
-_MOST_WORK: Final = 10_000_000  # looks at entries while whiteouts are applied; an ordinary image needs thousands
+#: Looks at entries while whiteouts are applied, and characters of links that are followed; an ordinary image needs some
+#: hundred thousand.
+_MOST_WORK: Final = 10_000_000
 
 
 @dataclass(eq=False)
@@ -129,14 +131,18 @@ class Tree:
 
     def _prune(self, folder: Folder, layer: int) -> None:
         """Take away what lower layers put into a folder, at whatever depth."""
-        self._work += 1 + len(folder.children)
-        if self._work > _MOST_WORK:
-            raise ImageRefused("The image's layers take away more than any image has; build it in fewer steps.")
+        self._use(1 + len(folder.children))
         for name, node in list(folder.children.items()):
             if isinstance(node, Folder):
                 self._prune(node, layer)
             if _is_gone(node, layer):
                 del folder.children[name]
+
+    def _use(self, work: int) -> None:
+        self._work += work
+        if self._work > _MOST_WORK:
+            message = "The image's links lead further, or its layers take away more, than those of any image do; "
+            raise ImageRefused(message + "build it in fewer steps, with shorter links.")
 
     def _make(self, parts: Sequence[str], *, layer: int, entry: tarfile.TarInfo, file: str) -> Folder:
         """The folder at a path, made where a layer does not name it; links on the way are followed inside the root."""
@@ -175,6 +181,7 @@ class Tree:
                 hops += 1
                 if hops > _MOST_HOPS:
                     return None
+                self._use(len(there.target))
                 if there.target.startswith("/"):
                     trail = trail[:1]
                 left += [one for one in reversed(there.target.split("/")) if one not in ("", ".")]

@@ -145,6 +145,14 @@ class TestRefused:
         archive = make_zip({"thing": b"/etc/passwd"}, external_attr=(kind | 0o644) << 16, create_system=system)
         assert refused(archive, place).faults[0].file == "thing"
 
+    def test_a_path_that_no_system_takes_though_each_of_its_names_is_short_enough(self, place: Path) -> None:
+        """Refused, and no fault of the disk's that would be tried again for nothing."""
+        (fault,) = refused(make_zip({"/".join(["n" * 250] * 20): b""}), place).faults
+        assert "its path is too long" in fault.message
+        longest = "/".join(["n" * 250] * 11 + ["x"])
+        unpack(make_zip({longest: b"", "top": b""}), place / "out", limits=SMALL)
+        assert (place / "out" / longest).is_file()
+
     def test_a_link_and_a_file_behind_it(self, place: Path) -> None:
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:

@@ -134,11 +134,13 @@ class EpisodeApi:
 
     async def _open_once(self, generation: int, key: str) -> dict[str, Any] | None:
         """The same key gives the same answer, also where the first asker hung up while it was being made."""
-        if len(key) > KEY_LENGTH or len(self._keys) >= KEYS:
+        if len(key) > KEY_LENGTH:
             raise ApiError(422, "bad_key", f"An Idempotency-Key has {KEY_LENGTH} characters at most.")
         name = (generation, key)
         task = self._keys.get(name)
         if task is None:
+            if len(self._keys) >= KEYS:
+                raise ApiError(422, "bad_key", f"{KEYS} keys were used: send none, or one of them again.")
             task = self._keys[name] = asyncio.create_task(self._open_now(generation))
         try:
             return await asyncio.shield(task)

@@ -125,7 +125,7 @@ class EnvironmentLink:
             result = await self._request("tools/call", {"name": tool, "arguments": arguments}, patience)
         except MCPError as error:
             return error_result(error.message)
-        if not isinstance(result.get("content"), list):
+        if not isinstance(result.get("content"), list) or not isinstance(result.get("_meta") or {}, dict):
             raise EnvironmentFailed("it answered a tool call with something that is no result")
         return result
 

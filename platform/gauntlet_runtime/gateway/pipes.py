@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -19,6 +20,8 @@ TOO_LARGE: Final = -32013  # a JSON-RPC code that no SDK gives a meaning
 TOO_LARGE_MESSAGE: Final = (
     f"The tool's result is larger than the {LINE_BYTES >> 20} MiB that a result may have. Ask it for less."
 )
+_THE_SDKS: Final = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT)
+_REQUEST_BYTES: Final = 8 << 10  # what a request that is not answered yet is held with, beside its line
 _ENDS: Final = 256  # of a line that is too long, at each end: where the id of the request stands that it answers
 # Ours are numbers. Some SDKs write the id before the result, others after it; nothing of the result lies in between.
 _ANSWERED: Final = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,')
@@ -36,6 +39,8 @@ class PipeReader:
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
+        self._unanswered = 0  # requests of the other side's
+        self._held = 0  # bytes since none was unanswered
         self.ended = asyncio.Event()
 
     async def receive(self) -> SessionMessage | Exception:
@@ -47,11 +52,36 @@ class PipeReader:
         try:
             line = await self._line()
             if line.endswith(b"\n"):
-                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except (ValueError, OSError) as error:  # not JSON-RPC, or a broken pipe
+                message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                return SessionMessage(self._admitted(message, size=len(line)))
+        except (ValueError, OSError) as error:  # not JSON-RPC, more than can be held, or a broken pipe
             _log.debug("the environment's stream ended: %s", type(error).__name__)
         self.ended.set()
         raise anyio.EndOfStream
+
+    def _admitted(self, message: mcp_types.JSONRPCMessage, *, size: int) -> mcp_types.JSONRPCMessage:
+        """The message as the SDK is to see it.
+
+        Raises:
+            ValueError: requests without end, whose answers are not read.
+        """
+        if isinstance(message, mcp_types.JSONRPCError) and message.error.code in _THE_SDKS:
+            # The SDK gives these to what it finds itself: a program's own would read as its end.
+            return message.model_copy(
+                update={"error": message.error.model_copy(update={"code": mcp_types.INTERNAL_ERROR})}
+            )
+        if isinstance(message, mcp_types.JSONRPCRequest):
+            self._unanswered += 1
+            self._held += size + _REQUEST_BYTES
+            if self._held > LINE_BYTES + _REQUEST_BYTES:
+                raise ValueError("requests whose answers are not read")
+        return message
+
+    def answered(self) -> None:
+        """A request of the other side's was answered, and the answer is on its way."""
+        self._unanswered -= 1
+        if self._unanswered == 0:
+            self._held = 0
 
     async def _line(self) -> bytes:
         """The next line; in the place of one beyond the limit, which is dropped, the refusal of what it answers."""
@@ -109,11 +139,13 @@ class PipeWriter:
 
     Args:
         seconds: for which the other side may leave a message unread; the SDK's own time-out begins after the writing
+        answered: called with each answer to a request of the other side's, once it is written
     """
 
-    def __init__(self, writer: asyncio.StreamWriter, *, seconds: float) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, *, seconds: float, answered: Callable[[], None]) -> None:
         self._writer = writer
         self._seconds = seconds
+        self._answered = answered
 
     async def send(self, item: SessionMessage, /) -> None:
         """Write one message.
@@ -125,6 +157,8 @@ class PipeWriter:
             self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             async with asyncio.timeout(self._seconds):
                 await self._writer.drain()
+            if isinstance(item.message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
+                self._answered()
         except OSError as error:  # TimeoutError is one
             raise anyio.BrokenResourceError from error
 
@@ -150,4 +184,5 @@ async def open_pipes(stdin: int, stdout: int, *, write_seconds: float) -> tuple[
         asyncio.streams.FlowControlMixin, os.fdopen(stdin, "wb", buffering=0)
     )
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
-    return PipeReader(reader), PipeWriter(writer, seconds=write_seconds)
+    requests = PipeReader(reader)
+    return requests, PipeWriter(writer, seconds=write_seconds, answered=requests.answered)

@@ -125,7 +125,7 @@ class Recorder:
             return
         structured, text = result.get("structuredContent"), _text_of(result)
         blob = None
-        packed = pydantic_core.to_json({"structured": structured, "text": text})
+        packed = pydantic_core.to_json({"structured": structured, "text": text}, inf_nan_mode="null")
         if len(packed) > BLOB_BYTES:
             blob = self._keep(packed)
             structured = text = None
@@ -180,7 +180,7 @@ class Recorder:
 
     def _beside(self, value: Any) -> tuple[Any, str | None]:
         """A value as it stands in the record: itself, or where it is large nothing and the name of its blob."""
-        packed = pydantic_core.to_json(value)
+        packed = pydantic_core.to_json(value, inf_nan_mode="null")
         return (None, self._keep(packed)) if len(packed) > BLOB_BYTES else (value, None)
 
     def _keep(self, packed: bytes) -> str:

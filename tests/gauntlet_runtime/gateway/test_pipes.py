@@ -43,6 +43,32 @@ async def test_a_result_beyond_the_limit_becomes_a_refusal_of_its_call_and_the_n
     assert not reader.ended.is_set()
 
 
+@pytest.mark.parametrize("code", [-32000, -32001])
+async def test_a_programs_own_error_does_not_read_as_what_the_sdk_finds_itself(code):
+    """A lost connection and a time-out."""
+    error = {"code": code, "message": "no such pump", "data": {"pump": 7}}
+    refusal = told(await reader_of(json.dumps({"jsonrpc": "2.0", "id": 7, "error": error})).receive())
+    assert refusal["error"] == {**error, "code": -32603}
+
+
+def asks(number: int, text: str = "") -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping", "params": {"_meta": {"text": text}}})
+
+
+@pytest.mark.parametrize(("count", "text"), [(2000, ""), (10, "x" * (1 << 20))])
+async def test_no_more_requests_are_held_than_are_answered(count, text):
+    async def read(answered):
+        reader = reader_of(*(asks(number, text) for number in range(count)))
+        for _ in range(count):
+            await reader.receive()
+            if answered:
+                reader.answered()
+
+    await read(answered=True)
+    with pytest.raises(anyio.EndOfStream):
+        await read(answered=False)
+
+
 async def test_a_line_exactly_at_the_limit_is_read():
     frame = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"content": [{"type": "text", "text": "@"}]}})
     line = frame.replace("@", "x" * (LINE_BYTES - len(frame) + 1))

@@ -59,6 +59,20 @@ def test_equal_large_results_are_kept_once(tmp_path):
     assert blob == next((tmp_path / "r/blobs").iterdir()).read_bytes()
 
 
+def test_what_is_kept_beside_the_record_is_json_for_every_reader(tmp_path):
+    """An environment in Python may well give NaN: beside the record it is what it is in it, and what the agent gets."""
+    recorder = opened(tmp_path / "r")
+    call = recorder.tool_call("a", {}, overlaps=False)
+    levels = [float("nan"), float("inf"), 1.5]
+    for filling in ("", "x" * 70_000):
+        result = {"content": [], "structuredContent": {"levels": levels, "filling": filling}}
+        recorder.tool_result(call, tool="a", result=result, seconds=0.1)
+    inline = events(tmp_path / "r")[-2].structured
+    blob = (tmp_path / "r/blobs" / events(tmp_path / "r")[-1].blob).read_text()
+    beside = json.loads(blob, parse_constant=lambda name: f"{name} is no JSON")["structured"]
+    assert inline["levels"] == beside["levels"] == [None, None, 1.5]
+
+
 def test_a_record_beyond_its_limit_says_so_once_whatever_it_grew_by(tmp_path):
     told = []
     by_blob = opened(tmp_path / "blob", limit=100_000, on_full=lambda: told.append("blob"))

@@ -10,7 +10,12 @@ from pathlib import Path
 STATE = {"scenario": None, "seed": None, "calls": 0, "resets": 0}
 WRITING = threading.Lock()
 TOOLS = ["sites", "echo", "large", "fail", "slow", "die", "nonsense", "deep", "error", "run_code", "deaf"]
+TOOLS += ["strange", "asks"]
 RESERVED = ["gauntlet_reset", "gauntlet_user", "gauntlet_state"]
+
+
+class Refused(Exception):
+    """A tool's error by a code of the environment's own choice."""
 
 
 def write(message):
@@ -85,6 +90,14 @@ def call(name, arguments):
             sys.stdout.flush()
         case "deaf":
             return text("what?")
+        case "strange":
+            return {**text("done"), "_meta": [1]}
+        case "asks":
+            for number in range(int(arguments["times"])):
+                write({"jsonrpc": "2.0", "id": f"ask-{number}", "method": "ping"})
+            return text("asked")
+        case "error" if "code" in arguments:
+            raise Refused(arguments["code"])
         case "deep":
             return structured({"a": [{"b": [1, 2.5, None, True, "\u2028"]}]})
     raise KeyError(name)
@@ -107,6 +120,8 @@ def answer(request):
             result = call(params["name"], params.get("arguments", {}))
     except KeyError as error:
         write({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": f"bad call: {error}"}})
+    except Refused as error:
+        write({"jsonrpc": "2.0", "id": request["id"], "error": {"code": error.args[0], "message": "no such pump"}})
     else:
         write({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
@@ -118,5 +133,5 @@ for line in sys.stdin:
     if message.get("params", {}).get("name") == "deaf":
         answer(message)
         time.sleep(1000)  # and reads nothing any more
-    if "id" in message:
+    if "id" in message and "method" in message:  # what has none answers a question of ours
         threading.Thread(target=answer, args=(message,)).start()

@@ -43,8 +43,10 @@ from gauntlet_runtime.sandbox.interface import Cause, Sandbox, SandboxError
 from gauntlet_runtime.verdicts import agent_failure, never_asked, sandbox_limits
 from gauntlet_scoring.failures import FailureCode
 
-PLATFORM_SECONDS: Final = 120.0  # how long an agent may wait for its environment, an episode
-MODEL_SECONDS: Final = 1800.0  # the same for its language models, whose patience is longer
+RUNS_OF_AN_EPISODE: Final = 2  # it begins anew once if its environment dies
+PLATFORM_SECONDS: Final = 240.0  # how long an agent may wait for the start of an episode, and for a call that hangs
+ENVIRONMENT_SECONDS: Final = 1800.0  # the same for its environment's answers in all; beyond it that is at fault
+MODEL_SECONDS: Final = 1800.0  # the same for its language models
 CALL_SECONDS: Final = 120.0  # after which a tool call that was not answered means that the environment hangs
 IDLE_SECONDS: Final = 60.0  # an agent without an open episode, while some are left, is stopped after this (or longer)
 GRACE_SECONDS: Final = 10.0  # the same, after it let an episode run out of time
@@ -220,6 +222,7 @@ class RunJob:
             grace_seconds=min(GRACE_SECONDS, idle),
             leave_seconds=LEAVE_SECONDS,
             call_seconds=CALL_SECONDS,
+            environment_seconds=ENVIRONMENT_SECONDS,
             models=self._spec.llm,
             model_seconds=MODEL_SECONDS,
             code_tool=tool.name if (tool := self._spec.environment.code_tool) is not None else None,
@@ -231,7 +234,8 @@ class RunJob:
     def _prepare_agent(self, generation: int) -> AgentSandbox:
         # Episodes have clocks of their own, which stand still while the agent waits for its environment; the sandbox's
         # does not, so it gets that time on top. It is what ends an agent that neither works nor leaves.
-        waiting = PLATFORM_SECONDS + (MODEL_SECONDS if self._spec.llm is not None else 0.0)
+        models = MODEL_SECONDS if self._spec.llm is not None else 0.0
+        waiting = RUNS_OF_AN_EPISODE * (PLATFORM_SECONDS + ENVIRONMENT_SECONDS + models)
         if self._alone:  # it may have been started early, and then waits for the end of another's episode too
             waiting += waiting + self._spec.episode_limits.episode_seconds
         else:

@@ -28,8 +28,9 @@ class Actions:
         """Record, forward, record, return the raw MCP result.
 
         Raises:
-            ApiError: 410, the environment was lost.
+            ApiError: 410, the environment was lost, or took too long.
         """
+        self._job.check_environment(episode)
         refusal = episode.tool_refusal()
         if refusal is not None:
             self.refused(episode)
@@ -68,12 +69,15 @@ class Actions:
         """Say something to the scenario's user.
 
         Raises:
-            ApiError: 409, there is no user; 429, the turns are used up; 410, the environment was lost.
+            ApiError: 409, there is no user; 429, the turns are used up; 410, the environment was lost, or took too
+                long, or the episode was closed meanwhile.
         """
+        self._job.check_environment(episode)
         try:
             with episode.waiting():
                 if not await episode.link.offers("gauntlet_user"):
                     raise ApiError(409, "no_user", "Nobody answers in this scenario: solve it with its tools.")
+                self._job.find(episode.id, episode.generation)  # an environment may be listing its tools anew for long
                 episode.admit_message()
                 episode.recorder.agent_message(text)
                 reply, done = await episode.link.say(text)

@@ -1,10 +1,37 @@
-"""An episode's clock: it stands still while the agent waits for the platform."""
+"""An episode's clock, which stands still while the agent waits for the platform; and how long it waits."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+
+class Stopwatch:
+    """Counts the seconds in which at least one of what it times was under way."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._since = 0.0
+        self._running = 0
+
+    @property
+    def seconds(self) -> float:
+        """So far."""
+        return self._total + (time.monotonic() - self._since if self._running else 0.0)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count inside the block; blocks that overlap count once."""
+        if self._running == 0:
+            self._since = time.monotonic()
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if self._running == 0:
+                self._total += time.monotonic() - self._since
 
 
 class EpisodeClock:

@@ -30,6 +30,11 @@ def record_full(limits: EpisodeLimits) -> str:
     )
 
 
+def too_slow(seconds: float) -> str:
+    """The environment answers, but an episode would have to wait for it for too long."""
+    return f"The competition's environment took more than {seconds:.0f} seconds in all of this episode. {_ORGANIZER}"
+
+
 def never_began(spec: EpisodeSpec, message: str) -> EpisodeEnded:
     """An episode that no environment could serve."""
     return EpisodeEnded(

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from gauntlet_runtime.gateway.clock import EpisodeClock
+from gauntlet_runtime.gateway.clock import EpisodeClock, Stopwatch
 from gauntlet_runtime.gateway.environment import EnvironmentLink
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.meter import EpisodeMeter
@@ -47,6 +47,7 @@ class Episode:
         self.slot = slot
         self.generation = generation
         self.clock = EpisodeClock(limits.episode_seconds)
+        self.waits = Stopwatch()  # for its environment
         self.recorder = Recorder(folder, episode=spec.episode, limit=limits.record_bytes, on_full=lambda: on_full(self))
         self.messages = [{"role": "user", "text": spec.text}]  # the conversation so far
         self.ending = asyncio.Event()  # set for good once it is being closed
@@ -70,7 +71,7 @@ class Episode:
         self._in_flight += 1
         self._quiet.clear()
         try:
-            with self.clock.stopped():
+            with self.clock.stopped(), self.waits.running():
                 yield
         finally:
             self._in_flight -= 1

@@ -19,6 +19,7 @@ from gauntlet_runtime.gateway.endings import (
     never_began,
     no_answer,
     record_full,
+    too_slow,
 )
 from gauntlet_runtime.gateway.environment import EnvironmentLink, visible
 from gauntlet_runtime.gateway.episode import Episode
@@ -338,6 +339,17 @@ class Job:
         over = self._over[episode.id]
         if over.code != "already_answered":
             raise over
+
+    def check_environment(self, episode: Episode) -> None:
+        """Ask no more of an environment that took too long in all: its agent's sandbox is not given more time for it.
+
+        Raises:
+            ApiError: 410, which ends the episode.
+        """
+        if episode.waits.seconds > self._setup.environment_seconds:
+            message = too_slow(self._setup.environment_seconds)
+            self.end_soon(episode, FailureCode.ENVIRONMENT_ERROR, message)
+            raise closed_episode(message)
 
     def end_soon(self, episode: Episode, failure: FailureCode, message: str) -> None:
         """End an episode from within one of its own requests, which is not to wait for that."""

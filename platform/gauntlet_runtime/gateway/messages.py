@@ -40,6 +40,7 @@ class JobSetup(_Message):
     grace_seconds: float = Field(description="the same, after an episode of it ran out of time")
     leave_seconds: float = Field(description="how long an agent that had all its episodes may tidy up")
     call_seconds: float = Field(description="after which an unanswered tool call means that the environment hangs")
+    environment_seconds: float = Field(default=1800.0, description="how long an episode may wait for one in all")
     models: ModelSpec | None = Field(default=None, description="the language models that the agent may call")
     model_seconds: float = Field(default=1800.0, description="how long an episode may wait for them in all")
     code_tool: str | None = Field(default=None, description="the tool whose code the supervisor runs")

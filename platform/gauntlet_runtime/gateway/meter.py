@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, Final, TypeGuard
 
+from gauntlet_runtime.gateway.clock import Stopwatch
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 
@@ -25,9 +24,7 @@ class EpisodeMeter:
         self._tokens = 0
         self._cost = Decimal(0)
         self._asked: Counter[str] = Counter()
-        self._waits = 0
-        self._since = 0.0
-        self.waited = 0.0  # seconds in which at least one call was under way, of those that are over
+        self.waits = Stopwatch()  # in which at least one call was under way
         self.calls = 0
 
     @property
@@ -44,19 +41,6 @@ class EpisodeMeter:
     def under_way(self) -> int:
         """Calls that were not settled yet."""
         return len(self._held)
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """A call is under way; those that overlap count once."""
-        if self._waits == 0:
-            self._since = time.monotonic()
-        self._waits += 1
-        try:
-            yield
-        finally:
-            self._waits -= 1
-            if self._waits == 0:
-                self.waited += time.monotonic() - self._since
 
     def hold(self, reservation: Reservation) -> Refusal | None:
         """Hold a call's maximum against the episode's budget, or say why it does not fit."""

@@ -133,12 +133,13 @@ class ModelDoor:
         try:
             call = self._read(episode, endpoint, await read_body(scope, receive, REQUEST_BYTES))
             self._job.find(episode.id, episode.generation)
-            with episode.clock.stopped(), episode.meter.waiting():
+            with episode.clock.stopped(), episode.meter.waits.running():
                 answer = await self._answer(episode, call)
         finally:
             self._pace.under_way -= 1
         self._job.find(episode.id, episode.generation)  # an answer that comes too late is nobody's
-        if episode.meter.waited > self._most_seconds:  # else its sandbox's time would be up, as if it were the agent's
+        # Else its sandbox's time would be up, as if it were the agent's fault.
+        if episode.meter.waits.seconds > self._most_seconds:
             took = f"{self._most_seconds:.0f} seconds in all"
             raise self._not_its_fault(episode, f"The language models took more than {took} for this episode's calls")
         if call.stream:

@@ -206,7 +206,8 @@ say(len([e for e in opened if e]))
 
 
 def test_an_agent_beyond_its_sandboxs_time_is_named_with_the_seconds(room, monkeypatch):
-    monkeypatch.setattr("gauntlet_runtime.run_job.PLATFORM_SECONDS", 0.0)
+    for waiting in ("PLATFORM_SECONDS", "ENVIRONMENT_SECONDS"):
+        monkeypatch.setattr(f"gauntlet_runtime.run_job.{waiting}", 0.0)
     outcome = room.agent("e = next_episode()\nimport time\ntime.sleep(1000)", agent_limits=SandboxLimits(seconds=6))
     assert endings(outcome) == [("e0", "failed", FailureCode.TIME_LIMIT)]
     assert "6 are allowed" in outcome.episodes[0].message

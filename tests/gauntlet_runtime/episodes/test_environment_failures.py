@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gauntlet_runtime.jobs import SandboxLimits
+from gauntlet_runtime.jobs import EpisodeLimits, SandboxLimits
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -44,6 +44,36 @@ def test_an_environment_that_talks_nonsense_counts_as_dead(room):
     outcome = room.agent(DIES_ONCE.format(tool="nonsense"), keys=["A"])
     assert endings(outcome) == [("e0", "answered", None)]
     assert outcome.said[-1] == ["e0", "e0.2"]
+
+
+@pytest.mark.parametrize("code", [-32000, -32001])
+def test_an_error_by_a_code_that_the_sdk_gives_to_a_lost_connection_is_an_answer_like_any_other(room, code):
+    """An agent could else end its environment, and begin its episode anew, by arguments that this one refuses so."""
+    outcome = room.agent(f"e = next_episode()\nsay(tool(e, 'error', code={code})[1]['result'], answer(e)[0])")
+    assert outcome.said == [{"content": [{"type": "text", "text": "no such pump"}], "isError": True}, 200]
+    assert outcome.kinds() == ["scenario", "tool_call", "tool_result", "answer", "end"]
+
+
+def test_a_result_that_no_client_could_read_counts_as_nonsense(room):
+    outcome = room.agent(DIES_ONCE.format(tool="strange"), keys=["A"])
+    assert outcome.said[0][0] == 410
+    assert outcome.said[-1] == ["e0", "e0.2"]
+    assert endings(outcome) == [("e0", "answered", None)]
+
+
+def test_an_environment_may_ask_whether_its_gateway_is_there(room):
+    outcome = room.agent("e = next_episode()\nsay(tool(e, 'asks', times=500)[0], tool(e, 'sites')[0], answer(e)[0])")
+    assert outcome.said == [200, 200, 200]
+
+
+def test_an_environment_that_asks_without_end_is_the_organizers_fault(room):
+    """What its gateway holds of it is bounded: else that would be killed, and the fault be the platform's."""
+    outcome = room.agent(
+        "while (e := next_episode()): say(tool(e, 'asks', times=10_000_000)[1]['code'])",
+        environment_limits=SandboxLimits(seconds=120.0),
+    )
+    assert outcome.said == ["environment_lost", "episode_closed"]
+    assert endings(outcome) == [("e0", "failed", FailureCode.ENVIRONMENT_ERROR)]
 
 
 def test_an_environment_that_dies_twice_is_the_organizers_fault(room):
@@ -147,6 +177,41 @@ say(second["id"], answer(second)[0])
     )
     assert outcome.said == ["environment_lost", "e0.2", 200]
     assert endings(outcome) == [("e0", "answered", None)]
+
+
+def test_an_agent_that_waits_for_a_slow_environment_does_not_wait_on_its_sandboxs_time(room, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.run_job.PLATFORM_SECONDS", 0.0)
+    outcome = room.agent(
+        "e = next_episode()\n[tool(e, 'slow', seconds=1.5) for _ in range(4)]\nsay(answer(e)[0])",
+        episode_limits=EpisodeLimits(episode_seconds=3.0),
+        agent_limits=SandboxLimits(seconds=3.0),
+    )
+    assert outcome.said == [200]
+    assert endings(outcome) == [("e0", "answered", None)]
+
+
+def test_an_environment_that_takes_too_long_in_all_is_the_organizers_fault(room, monkeypatch):
+    """Each of its answers comes in time; an agent that has what it needs may still answer."""
+    monkeypatch.setattr("gauntlet_runtime.run_job.ENVIRONMENT_SECONDS", 1.0)
+    outcome = room.agent(
+        """
+slow = lambda e: tool(e, "slow", seconds=0.7)
+patient, quick = next_episode(), None
+replies = [slow(patient) for _ in range(3)]
+say([status for status, _ in replies], replies[-1][1]["code"])
+quick = next_episode()
+say([slow(quick)[0] for _ in range(2)], answer(quick)[0])
+talks = next_episode()
+[slow(talks) for _ in range(2)]
+say(ask("POST", f"/episodes/{talks['id']}/messages", {"text": "hello"})[0])
+""",
+        keys=["A", "B", "C"],
+    )
+    assert outcome.said == [[200, 200, 410], "episode_closed", [200, 200], 200, 410]
+    late = ("failed", FailureCode.ENVIRONMENT_ERROR)
+    assert endings(outcome) == [("e0", *late), ("e1", "answered", None), ("e2", *late)]
+    assert "took more than 1 seconds in all" in outcome.episodes[0].message
+    assert outcome.kinds() == ["scenario", *["tool_call", "tool_result"] * 2, "end"]
 
 
 @pytest.mark.parametrize("fault", ["--fickle", "--bad-tools"])

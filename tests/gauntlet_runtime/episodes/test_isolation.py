@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from gauntlet_runtime import run_job
@@ -177,20 +179,29 @@ def test_a_sandbox_that_cannot_be_prepared_ahead_is_made_when_it_is_needed(room,
 
 
 def test_the_next_agent_has_started_and_waits_while_one_is_at_work(room):
-    tells = "import time\nasked = time.monotonic()\ne = next_episode()\nsay(time.monotonic() - asked)"
-    outcome = room.agent(f"{tells}\ntime.sleep(1)\nanswer(e)", keys=["A", "B", "C"], isolation="scenario")
+    tells = """
+import time
+asked = time.monotonic()
+e = next_episode()
+begun = time.monotonic()
+time.sleep(3)
+say([asked, begun, time.monotonic()])
+answer(e)
+"""
+    outcome = room.agent(tells, keys=["A", "B", "C"], isolation="scenario")
     assert [e.failure for e in outcome.episodes] == [None] * 3
     assert starts(outcome) == 3
-    first, *others = sorted(outcome.said)
-    assert first < 0.5
-    assert min(others) > 0.5
+    one_after_the_other = sorted(outcome.said, key=lambda times: times[1])
+    for (_, _, answered), (asked, begun, _) in itertools.pairwise(one_after_the_other):
+        assert asked < answered < begun
 
 
 def test_one_that_waits_for_another_s_episode_does_not_wait_on_its_own_time(room):
-    spec = room.spec("e = next_episode()\nimport time\ntime.sleep(2)\nanswer(e)", keys=["A", "B"], isolation="scenario")
-    limits = spec.agent_limits.model_copy(update={"seconds": 1.0})
+    spec = room.spec("e = next_episode()\nimport time\ntime.sleep(4)\nanswer(e)", keys=["A", "B"], isolation="scenario")
+    limits = spec.agent_limits.model_copy(update={"seconds": 5.0})  # enough to start in, and for an episode
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_job, "PLATFORM_SECONDS", 1.5)
+        patch.setattr(run_job, "PLATFORM_SECONDS", 0.5)
+        patch.setattr(run_job, "ENVIRONMENT_SECONDS", 0.0)
         outcome = room.run(spec.model_copy(update={"agent_limits": limits}))
     assert [e.failure for e in outcome.episodes] == [None, None]
 

@@ -243,6 +243,29 @@ async def test_an_answered_episode_ends_whatever_its_environment_says_of_its_sta
     assert list(read_events((ended.folder / "trajectory.jsonl").read_bytes().splitlines()))[-1].kind == "end"
 
 
+async def test_nothing_is_said_to_the_user_of_an_episode_that_was_answered_meanwhile(bench: Bench) -> None:
+    """What an environment lists anew it may list for long."""
+    job = bench.begin("A")
+    environment = bench.environment()
+    job.agent_starting(1)
+    episode = await bench.open(1)
+    assert episode is not None
+    episode.link._tools = None  # as where it says that its list has changed
+    environment.send_signal(signal.SIGSTOP)
+    late = asyncio.create_task(Actions(job).say(episode, "one more thing"))
+    await settle()
+    answered = asyncio.create_task(bench.answer(episode))
+    await settle()
+    environment.send_signal(signal.SIGCONT)
+    with pytest.raises(ApiError, match="already"):
+        await soon(late)
+    await soon(answered)
+    kinds = [
+        event.kind for event in read_events((episode.recorder.folder / "trajectory.jsonl").read_bytes().splitlines())
+    ]
+    assert kinds == ["scenario", "answer", "end"]
+
+
 async def test_a_job_with_an_episode_that_cannot_be_closed_is_given_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,11 @@ def claim(**given):
 
 
 def test_waiting_for_language_models_is_no_hanging():
-    """An agent's sandbox is given this much for each episode, and an episode's clock stands still meanwhile."""
+    """An agent's sandbox is given this much each time an episode is run, and its clock stands still meanwhile."""
     without, models = claim(), claim(llm=ModelSpec(provider="p", models=[]))
-    assert longest_seconds(models) - longest_seconds(without) == 5 * run_job.MODEL_SECONDS
+    runs = 5 * run_job.RUNS_OF_AN_EPISODE
+    assert longest_seconds(models) - longest_seconds(without) == runs * run_job.MODEL_SECONDS
+
+
+def test_waiting_for_a_slow_environment_is_no_hanging():
+    assert longest_seconds(claim()) > 5 * run_job.RUNS_OF_AN_EPISODE * run_job.ENVIRONMENT_SECONDS

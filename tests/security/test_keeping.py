@@ -59,6 +59,12 @@ def test_a_program_with_the_declared_verdict_is_right(keeper, planted):
     assert (row.problems, row.got) == ([], "finished, answered")
 
 
+def test_no_file_of_a_program_that_was_run_stays_open(keeper, planted):
+    assert keeper.run(planted()).ok
+    opened = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    assert [path for path in opened if Path(path).is_relative_to(keeper.artifacts)] == []
+
+
 @pytest.mark.parametrize(
     ("more", "problem"),
     [

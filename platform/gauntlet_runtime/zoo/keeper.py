@@ -141,6 +141,8 @@ class Keeper:
             problems += self._unharmed(case)
         except Exception as error:  # noqa: BLE001  whatever it is, it is told, and the others are run all the same
             problems.append(f"the check itself failed: {type(error).__name__}: {error}")
+        finally:
+            self._store.folders.release()  # others too: a zoo is too small for anything to be dropped
         return Row(
             program=program.name,
             backend=self.sandbox.name,

@@ -141,17 +141,19 @@ def submit(
     name: Annotated[str | None, typer.Option("--name", help="What to call it; agent.yaml's by default.")] = None,
     wait: Annotated[bool, typer.Option("--wait", "-w", help="Follow it to the end; exit 1 if it failed.")] = False,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Go on with a large upload that broke off, or forget those.")
+        bool, typer.Option("--resume/--no-resume", help="Go on with what broke off or got no answer, or forget it.")
     ] = True,
     server: Server = None,
 ) -> None:
     """Check an agent, or take results where the phase does, pack it (not what .gauntletignore names) and upload it.
 
     With --image the agent is a container image: it is saved, compressed and sent. Whatever is large is sent in parts: a
-    broken connection is gone on with, and so is a command that was ended, when it is typed again.
+    broken connection is gone on with, and so is a command that was ended, when it is typed again. Where no answer came,
+    the same command makes no second submission; after an answer it submits the same file once more.
     """
     from gauntlet_agent.cli import submit as steps
     from gauntlet_agent.cli.follow import conclude, follow
+    from gauntlet_agent.cli.unfinished import is_awaited
 
     if sum(given is not None for given in (path, image, image_archive)) != 1:
         message = "Say what to submit: a folder or zip, or --image NAME, or --image-archive FILE."
@@ -161,7 +163,7 @@ def submit(
         chosen = steps.choose_phase(api.competition(competition), phase)
         if path is not None:
             steps.check_fits(path, chosen, manifest)
-        steps.announce_attempts(chosen)
+        steps.announce_attempts(chosen, awaited=is_awaited(api.server, competition, int(chosen["index"])))
         if path is None:
             made = steps.upload_image(
                 api, competition, chosen, image=image, archive=image_archive, name=name, resume=resume

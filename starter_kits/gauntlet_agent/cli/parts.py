@@ -25,9 +25,16 @@ _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 30.0, 30.0, 30.0)  # with
 
 
 def sent_file(api: PlatformApi, slug: str, phase: int, *, file: IO[bytes], file_name: str, length: int) -> Sent:
-    """What is sent and where to, with the digest by which a later run knows it."""
-    digest = digest_of(file)
-    return Sent(server=api.server, competition=slug, phase=phase, digest=digest, file_name=file_name, length=length)
+    """What is sent and where to, with the account and the digest by which a later run knows it."""
+    return Sent(
+        server=api.server,
+        account=str(api.me().get("username", "")),
+        competition=slug,
+        phase=phase,
+        digest=digest_of(file),
+        file_name=file_name,
+        length=length,
+    )
 
 
 def submit_in_parts(api: PlatformApi, file: IO[bytes], *, sent: Sent, name: str | None, resume: bool) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def _ready(api: PlatformApi, sent: Sent, note: Note) -> int:
     """Find what an earlier run has sent, or begin; return how much has arrived."""
     offset = _offset_of_earlier(api, note)
     if note.upload is None:
-        note.write(_begin(api, sent))
+        note.write(upload=_begin(api, sent))
     elif offset:
         message = f"Going on with an earlier run: {size(offset)} of {size(sent.length)} have arrived."
         console(stderr=True).print(message)

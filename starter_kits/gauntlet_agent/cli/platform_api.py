@@ -87,15 +87,22 @@ class PlatformApi:
         path = f"/competitions/{_word(slug)}/phases/{phase}/leaderboard.csv"
         return self._send("GET", path, headers={"Accept": "text/csv"}).text
 
-    def submit(self, slug: str, phase: int, *, bundle: IO[bytes], file_name: str, name: str | None) -> dict[str, Any]:
-        """Upload a bundle; the file is read while it is sent and never held in memory."""
-        return self._object(
+    def submit(
+        self, slug: str, phase: int, *, bundle: IO[bytes], file_name: str, name: str | None, key: str
+    ) -> tuple[dict[str, Any], bool]:
+        """Upload a bundle; return the submission, and whether an earlier request with this key had made it.
+
+        The file is read while it is sent and never held in memory.
+        """
+        response = self._send(
             "POST",
             f"/competitions/{_word(slug)}/phases/{phase}/submissions",
             files={"bundle": (file_name, bundle, "application/zip")},
             data={"name": name} if name else None,
+            headers={"Idempotency-Key": key},
             timeout=_UPLOAD_TIMEOUT,
         )
+        return self._body_of(response), response.status_code == HTTPStatus.OK
 
     def submit_sent(self, slug: str, phase: int, *, upload: str, name: str | None) -> tuple[dict[str, Any], bool]:
         """Submit a file that was sent in parts; return the submission, and whether an earlier request had made it."""

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from gauntlet_agent.bundle import (
     MANIFEST,
@@ -22,10 +22,10 @@ from gauntlet_agent.bundle import (
 )
 from gauntlet_agent.cli.failure import CommandFailed, Exit
 from gauntlet_agent.cli.images import archive_of, opened_archive
+from gauntlet_agent.cli.once import submit_once
 from gauntlet_agent.cli.output import clean, console, moment, size
 from gauntlet_agent.cli.parts import PART_BYTES, sent_file, submit_in_parts
 from gauntlet_agent.cli.platform_api import PlatformApi
-from gauntlet_agent.cli.progress import Counted, progress
 from gauntlet_agent.errors import GauntletError
 
 
@@ -107,8 +107,11 @@ def choose_phase(competition: Mapping[str, Any], wanted: int | None, *, open_onl
     raise CommandFailed(f"No phase of this competition is open.{when}", code=Exit.REFUSED)
 
 
-def announce_attempts(phase: Mapping[str, Any]) -> None:
+def announce_attempts(phase: Mapping[str, Any], *, awaited: bool) -> None:
     """Say how many attempts are left before one is used.
+
+    Args:
+        awaited: an earlier run has sent something to this phase and got no answer: perhaps it used the last one.
 
     Raises:
         CommandFailed: none is.
@@ -116,10 +119,12 @@ def announce_attempts(phase: Mapping[str, Any]) -> None:
     limits = phase.get("limits") or {}
     today, total = limits.get("left_today"), limits.get("left_total")
     following = f" The next is allowed at {moment(limits['next_allowed_at'])}." if limits.get("next_allowed_at") else ""
-    if total == 0:
-        raise CommandFailed("You have no attempts left in this phase.", code=Exit.REFUSED)
-    if today == 0:
-        raise CommandFailed(f"You have no attempts left today.{following}", code=Exit.REFUSED)
+    if total == 0 or today == 0:
+        none = "You have no attempts left in this phase." if total == 0 else "You have no attempts left today."
+        if not awaited:
+            raise CommandFailed(f"{none}{following if total else ''}", code=Exit.REFUSED)
+        console(stderr=True).print(f"{none} An earlier run got no answer; asking what became of it.")
+        return
     parts = []
     if today is not None:
         parts.append(f"{today} of {limits.get('per_day', today)} left today")
@@ -156,7 +161,7 @@ def upload(
     """Pack and send a bundle, a large one in parts; return what the platform made of it.
 
     Args:
-        resume: whether to go on with what an earlier run has sent of a large one.
+        resume: whether to go on with what an earlier run has sent of it.
 
     Raises:
         CommandFailed: it is too large, or the platform refused it.
@@ -166,12 +171,9 @@ def upload(
         if most is not None and length > most:
             raise CommandFailed(f"The bundle is {size(length)}; this phase takes {size(most)} at most.")
         index = int(phase["index"])
-        if length > PART_BYTES:
-            sent = sent_file(api, slug, index, file=bundle, file_name=file_name, length=length)
-            return submit_in_parts(api, bundle, sent=sent, name=name, resume=resume)
-        with progress(file_name, length) as advance:
-            source = cast(IO[bytes], Counted(bundle, advance))
-            return api.submit(slug, index, bundle=source, file_name=file_name, name=name)
+        sent = sent_file(api, slug, index, file=bundle, file_name=file_name, length=length)
+        send = submit_in_parts if length > PART_BYTES else submit_once
+        return send(api, bundle, sent=sent, name=name, resume=resume)
 
 
 def upload_image(

@@ -1,7 +1,7 @@
-"""Notes of uploads that were begun and not submitted yet, so that a later run of the command goes on with them.
+"""Notes of what was begun to be sent and has no answer yet, so that a later run of the command goes on with it.
 
-One file each in the user's folder for state, named by server, competition, phase and what is sent. Whoever sends it
-holds a lock on its note: a second run of the same command at the same time says so and changes nothing.
+One file each in the user's folder for state, named by server, account, competition, phase and what is sent. Whoever
+sends it holds a lock on its note: a second run of the same command at the same time says so and changes nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Sent:
     """What is sent, and where to."""
 
     server: str
+    account: str
     competition: str
     phase: int
     digest: str  # SHA-256 of the file
@@ -42,38 +43,40 @@ class Sent:
 
     @property
     def key(self) -> str:
-        """The same for the same bytes to the same phase, whatever the file is called."""
-        words = [self.server, self.competition, str(self.phase), self.digest]
+        """The same for the same bytes by the same person to the same phase, whatever the file is called."""
+        words = [self.server, self.account, self.competition, str(self.phase), self.digest]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:32]
 
 
 class Note:
-    """Which upload a file is sent as. While it exists it is this process's own."""
+    """Which upload a file is sent as, or with which key. While it exists it is this process's own."""
 
     def __init__(self, sent: Sent, file: IO[str] | None) -> None:
         self._sent = sent
         self._file = file  # None: there is nowhere to keep notes
         self._path = state_folder() / f"{sent.key}.json"
         self.upload: str | None = None
+        self.key: str | None = None  # with which it is sent at once
         if file is not None:
             file.seek(0)
-            self.upload = _read(file).get("upload")
+            found = _read(file)
+            self.upload, self.key = found.get("upload"), found.get("key")
 
-    def write(self, upload: str) -> None:
-        """Note the upload that was begun."""
-        self.upload = upload
+    def write(self, *, upload: str | None = None, key: str | None = None) -> None:
+        """Note the upload that was begun, or the key with which the file is about to be sent."""
+        self.upload, self.key = upload, key
         if self._file is None:
             return
         with contextlib.suppress(OSError):  # without room for a note the file is sent all the same
             self._file.seek(0)
             self._file.truncate()
-            json.dump({**asdict(self._sent), "upload": upload}, self._file, indent=2)
+            json.dump({**asdict(self._sent), "upload": upload, "key": key}, self._file, indent=2)
             self._file.flush()
             os.fsync(self._file.fileno())
 
     def remove(self) -> None:
-        """Forget it: it was submitted, or is not there any more."""
-        self.upload = None
+        """Forget it: it was submitted or refused, or is not there any more."""
+        self.upload = self.key = None
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.truncate(0)
@@ -116,8 +119,19 @@ def noted(sent: Sent) -> Iterator[Note]:
         try:
             yield note
         finally:
-            if note.upload is None:
+            if note.upload is None and note.key is None:
                 note.remove()
+
+
+def is_awaited(server: str, competition: str, phase: int) -> bool:
+    """Whether something was begun to be sent to a phase from here and has no answer yet."""
+    wanted = {"server": server, "competition": competition, "phase": phase}
+    for path in state_folder().glob("*.json"):
+        with contextlib.suppress(OSError), path.open(encoding="utf-8") as file:
+            found = _read(file)
+            if wanted.items() <= found.items() and (found.get("upload") or found.get("key")):
+                return True
+    return False
 
 
 def others(server: str) -> Iterator[tuple[dict[str, Any], Note]]:
@@ -129,7 +143,7 @@ def others(server: str) -> Iterator[tuple[dict[str, Any], Note]]:
             stack.enter_context(file)
             found = _read(file)
             with contextlib.suppress(TypeError):  # of another version
-                sent = Sent(**{name: value for name, value in found.items() if name != "upload"})
+                sent = Sent(**{name: value for name, value in found.items() if name not in ("upload", "key")})
                 if sent.server == server and found.get("upload"):
                     yield found, Note(sent, file)
 

@@ -116,6 +116,8 @@ class Platform:
     hanging: threading.Event = field(default_factory=threading.Event)
     announced: tuple[int, str] | None = None  # its length and metadata
     breaks_at_submission: int = 0  # how often its answer is lost
+    hangs_at_submission: bool = False  # the answer to a file that was sent at once does not come while this is so
+    keys: list[str] = field(default_factory=list)  # with which such files were sent
     breaks: int = 0  # how many parts break off in the middle, from the next on
     submitted: list[dict[str, Any]] = field(default_factory=list)  # of an upload in parts
     cancelled: list[str] = field(default_factory=list)
@@ -170,17 +172,28 @@ def _application(platform: Platform) -> Starlette:
             return JSONResponse(made, status_code=200 if again else 201)
         bundle: Any = form["bundle"]
         content = await bundle.read()
-        platform.uploads.append(
-            {
-                "name": form.get("name"),
-                "file_name": bundle.filename,
-                "content": content,
-                "digest": hashlib.sha256(content).hexdigest(),
-                "phase": request.path_params["index"],
-                "chunked": "transfer-encoding" in request.headers,
-            }
-        )
-        return JSONResponse({"id": "s1", "url": "/submissions/s1/", "state": "received"}, status_code=201)
+        key = request.headers.get("idempotency-key", "")
+        again = key in platform.keys
+        platform.keys.append(key)
+        if not again:
+            platform.uploads.append(
+                {
+                    "name": form.get("name"),
+                    "file_name": bundle.filename,
+                    "content": content,
+                    "digest": hashlib.sha256(content).hexdigest(),
+                    "phase": request.path_params["index"],
+                    "chunked": "transfer-encoding" in request.headers,
+                }
+            )
+        while platform.hangs_at_submission:
+            platform.hanging.set()
+            await asyncio.sleep(0.01)
+        if platform.breaks_at_submission:
+            platform.breaks_at_submission -= 1
+            raise ConnectionError("broken off")
+        made = {"id": f"s{len(platform.uploads)}", "url": f"/submissions/s{len(platform.uploads)}/"}
+        return JSONResponse({**made, "state": "received"}, status_code=200 if again else 201)
 
     async def begin(request: Request) -> Response:
         platform.announced = (int(request.headers["upload-length"]), request.headers["upload-metadata"])

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.urls import include, path
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
@@ -27,9 +27,11 @@ from gauntlet.competitions.access import (
 from gauntlet.competitions.api import CompetitionAnswer, PhaseAnswer, competition_fields, person, phase_fields
 from gauntlet.competitions.models import ParticipationState, Phase
 from gauntlet.competitions.selectors import competition_detail
+from gauntlet.queues.selectors import queue_owners
 from gauntlet.submissions import services
 from gauntlet.submissions.errors import UploadNotFound, UploadUnusable
 from gauntlet.submissions.models import Source, Submission
+from gauntlet.submissions.once import HEADER, Once, is_known, read_key
 from gauntlet.submissions.quotas import Allowance, allowances
 from gauntlet.submissions.uploads import check_declared_length
 
@@ -95,8 +97,9 @@ class CompetitionView(APIView):
         left: list[Allowance | None] = [None] * len(detail.phases)
         if participates:
             left = [*allowances(detail.phases, participant=signed_in(request), now=now)]
+        owners = queue_owners({phase.queue for phase in detail.phases})
         phases = [
-            phase_fields(phase, now)
+            phase_fields(phase, now, owners=owners)
             | {"visibility": phase.visibility, "has_kit": phase.kit_id is not None, "limits": _limits(phase, one)}
             for phase, one in zip(detail.phases, left, strict=True)
         ]
@@ -128,24 +131,30 @@ class SubmissionsOfPhaseView(APIView):
     parser_classes = (MultiPartParser,)
 
     @extend_schema(
-        request={"multipart/form-data": SubmissionRequest}, responses={200: SubmissionAnswer, 201: SubmissionAnswer}
+        request={"multipart/form-data": SubmissionRequest},
+        responses={200: SubmissionAnswer, 201: SubmissionAnswer},
+        parameters=[
+            OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description="Sent again, it makes no second one.")
+        ],
     )
     def post(self, request: Request, slug: str, index: int) -> Response:
         """Submit an agent (a zip, or a container image's archive), or results (a zip) where the phase takes them.
 
         In the part `bundle`, or sent before in parts (`/api/v1/uploads`) and named by `upload`; maybe with a `name`.
-        What can be refused without the file is refused before it is read. Asked again for the same `upload`, it answers
-        200 and the submission that was made of it.
+        What can be refused without the file is refused before it is read. Asked again for the same `upload`, or with
+        the same file and `Idempotency-Key`, it answers 200 and the submission that was made of it.
         """
         user = signed_in(request)
         competition, _ = access_competition_as_participant(user, slug)
         phase = access_phase(competition, index)
+        once = read_key(request.headers.get(HEADER))
         length = check_declared_length(request.META.get("CONTENT_LENGTH"))
         sent = _sent(request) if length <= FORM_BYTES else None
         earlier = services.submission_of(sent, phase=phase, participant=user) if sent else None
-        if earlier is None:
-            services.check_allowance(phase, user)
-        submission = earlier or self._received(request, phase, user, sent)
+        known = earlier is not None or is_known(once, phase=phase, sender=user)
+        if not known:
+            services.check_allowance(phase, user, once=once)
+        submission = earlier or self._received(request, phase, user, sent, once)
         body = {
             "id": submission.pk,
             "name": submission.name,
@@ -153,19 +162,20 @@ class SubmissionsOfPhaseView(APIView):
             "created_at": submission.created_at,
             "url": f"{settings.SITE_URL}/submissions/{submission.pk}/",
         }
-        return Response(SubmissionAnswer(body).data, status=201 if earlier is None else 200)
+        return Response(SubmissionAnswer(body).data, status=200 if known else 201)
 
-    def _received(self, request: Request, phase: Phase, user: User, sent: UUID | None) -> Submission:
+    def _received(self, request: Request, phase: Phase, user: User, sent: UUID | None, once: Once | None) -> Submission:
         """Take the file of the request, or the one that was sent before."""
         name = request.POST.get("name", "")
         source = Source.COMMAND if "gauntlet-agent" in request.headers.get("User-Agent", "") else Source.API
         if sent := sent or _sent(request):
-            return services.receive_sent(sent, phase=phase, participant=user, name=name, source=source)
+            return services.receive_sent(sent, phase=phase, participant=user, name=name, source=source, once=once)
         upload = request.FILES.get("bundle")
         if not isinstance(upload, UploadedFile):
             raise UploadUnusable("The request has no file in the part 'bundle' (multipart/form-data).")
+        file_name = upload.name or ""
         return services.receive(
-            phase=phase, participant=user, upload=upload, file_name=upload.name or "", name=name, source=source
+            phase=phase, participant=user, upload=upload, file_name=file_name, name=name, source=source, once=once
         )
 
 

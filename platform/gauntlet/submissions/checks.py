@@ -35,6 +35,7 @@ from gauntlet.submissions.check_watch import watched
 from gauntlet.submissions.image_check import HEAD_BYTES, is_image, read_image
 from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.parking import note_fault, why_parked
 from gauntlet.submissions.result_file import read_results
 from gauntlet.submissions.states import SubmissionState
 from gauntlet.submissions.work_folders import remove_left_behind, work_folder
@@ -69,7 +70,7 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
     """Check the received submission whose turn it is; False where there is none.
 
     ``on_accept`` is called in the transaction that accepts it. A fault of the platform puts it back; after
-    ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back.
+    ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back. So is, untried, what was parked meanwhile.
 
     Emits ``submission.checking`` and ``submission.accepted``, ``.rejected`` or ``.received``.
     """
@@ -78,8 +79,10 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
             return False
         with structlog.contextvars.bound_contextvars(submission=str(submission.pk)):
             try:
-                with watched(submission) as unwanted:
-                    outcome = _examine(submission, sandbox, unwanted)
+                outcome = _parked(submission)
+                if outcome is None:
+                    with watched(submission) as unwanted:
+                        outcome = _examine(submission, sandbox, unwanted)
                 _conclude(submission, outcome, on_accept=on_accept)
             except LeaseLost:
                 log.info("check.unwanted", attempt=submission.check_attempts)
@@ -87,6 +90,11 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
                 log.exception("check.failed", attempt=submission.check_attempts)
                 put_back(submission, reason="The platform failed while it checked the bundle.")
     return True
+
+
+def _parked(submission: Submission) -> Outcome | None:
+    said = why_parked(submission.sent_digest)
+    return Outcome(findings=[], failure=FailureCode.INFRASTRUCTURE, message=said) if said else None
 
 
 def reclaim_stuck_checks(older_than: timedelta = _GRACE) -> int:
@@ -111,7 +119,8 @@ def put_back(submission: Submission, *, reason: str) -> bool:
             move(held, SubmissionState.RECEIVED, reason=reason)
             ring()
             return True
-        message = "The platform could not check the bundle. The attempt was given back; submit it again."
+        message = "The platform could not check the bundle, and the attempt was given back. "
+        message += note_fault(held) or "Submit it again."
         _reject(held, Outcome(findings=[], failure=FailureCode.INFRASTRUCTURE, message=message))
     return True
 

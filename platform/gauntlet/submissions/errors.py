@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final, Self
 
 from gauntlet.api_errors import DomainError
+from gauntlet_scoring.failures import Owner
 
 _ROOM_SECONDS: Final = 600  # until it is worth asking again
 
@@ -119,6 +120,28 @@ class UploadUnusable(DomainError):
 
     code: ClassVar = "invalid_upload"
     status: ClassVar = 400
+
+
+class KeyUnusable(DomainError):
+    """The Idempotency-Key is none."""
+
+    code: ClassVar = "invalid_key"
+    status: ClassVar = 400
+
+
+class KeyUsed(DomainError):
+    """Another file was sent with the same Idempotency-Key."""
+
+    code: ClassVar = "key_used"
+    status: ClassVar = 422
+
+
+class FileParked(DomainError):
+    """The platform failed at this file too often in a row to try it again now."""
+
+    code: ClassVar = "file_parked"
+    status: ClassVar = 409
+    owner: ClassVar = Owner.PLATFORM
 
 
 class NoTeams(DomainError):

@@ -77,6 +77,45 @@ class UploadPart(models.Model):
         return self.name
 
 
+class IdempotencyKey(models.Model):
+    """What was submitted with a key, by which its sender asks again for an answer that was lost."""
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", help_text="the person who sent it"
+    )
+    phase = models.ForeignKey(Phase, on_delete=models.CASCADE, related_name="+")
+    key = models.CharField(max_length=255)
+    digest = models.CharField(max_length=71, help_text="of what was sent")
+    submission = models.ForeignKey("Submission", on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["owner", "phase", "key", "digest"], name="idempotency_key_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class FileFaults(models.Model):
+    """A file at which the platform itself failed: how often in a row, and until when it is not tried."""
+
+    digest = models.CharField(max_length=71, unique=True)
+    in_a_row = models.PositiveSmallIntegerField(default=0, help_text="submissions of it")
+    last_at = models.DateTimeField()
+    submission = models.ForeignKey("Submission", null=True, on_delete=models.SET_NULL, related_name="+")
+    parked_until = models.DateTimeField(null=True, blank=True, help_text="it is not taken before; null: it is")
+
+    class Meta:
+        ordering: ClassVar = ["-last_at"]
+        verbose_name = "file that the platform failed at"
+        verbose_name_plural = "files that the platform failed at"
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class Submission(models.Model):
     """An agent bundle, a container image, or the results, that a participant uploaded to a phase."""
 

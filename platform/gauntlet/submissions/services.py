@@ -19,6 +19,7 @@ from gauntlet.competitions.access import approved_participation
 from gauntlet.competitions.models import Phase
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
+from gauntlet.submissions import once as keys
 from gauntlet.submissions import resumable
 from gauntlet.submissions.checks import check_next, reclaim_stuck_checks
 from gauntlet.submissions.errors import PhaseNotOpen, QuotaUsed, UploadNotFound, UploadTooLarge, UploadUnusable
@@ -26,6 +27,8 @@ from gauntlet.submissions.image_check import HEAD_BYTES, is_image
 from gauntlet.submissions.intake import move, refund, set_counts_as, without_upload
 from gauntlet.submissions.models import Source, Submission
 from gauntlet.submissions.models import Upload as UploadInParts
+from gauntlet.submissions.once import Once
+from gauntlet.submissions.parking import refuse_parked
 from gauntlet.submissions.parts import room_or_refusal
 from gauntlet.submissions.quotas import allowance
 from gauntlet.submissions.resumable import sweep_uploads
@@ -69,21 +72,24 @@ def receive(
     source: Source = Source.WEB,
     now: datetime | None = None,
     sent: UploadInParts | None = None,
+    once: Once | None = None,
 ) -> Submission:
     """Take an upload as a submission, or refuse it and keep nothing of it.
 
-    Of an upload that was ``sent`` in parts at most one submission is made, however often and at once it is asked for.
+    Of an upload that was ``sent`` in parts at most one submission is made, however often and at once it is asked for,
+    and so of a file that is to be taken ``once``.
 
     Holds the rows of the participant and of their team's captain in the competition while it counts: of two uploads for
     one last attempt, one is taken. What is sent for a team is its captain's.
     Emits ``submission.received`` and rings the workers.
 
     Raises:
-        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom
+        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom, FileParked
+        KeyUsed: ``once`` was said of another file.
     """
     participation = approved_participation(participant, phase.competition)
     check_size(upload.size or 0, head=_head(upload))
-    check_allowance(phase, participant, now=now)  # early: nothing is stored for one who has no attempt left
+    check_allowance(phase, participant, now=now, once=once)  # early: nothing is stored where no attempt is left
     upload.seek(0)
     with room_or_refusal():
         bundle = store(cast(BinaryIO, upload), form=Form.FILE)
@@ -93,8 +99,13 @@ def receive(
         owner, team = held_entrant(participation)
         if sent is not None and (earlier := _held_submission(sent)) is not None:
             return earlier
+        if once is not None and (earlier := keys.earlier(once, phase=phase, sender=participant, digest=bundle.digest)):
+            if sent is not None:
+                resumable.become(sent, earlier)
+            return earlier
         approved_participation(participant, phase.competition)
         check_allowance(phase, participant, now=now)
+        refuse_parked(bundle.digest)
         submission = Submission.objects.create(
             phase=phase,
             participant=owner,
@@ -114,13 +125,21 @@ def receive(
         )
         if sent is not None:
             resumable.become(sent, submission)
+        if once is not None:
+            keys.keep(once, submission, sender=participant)
         # The platform's workers check it, whoever owns the queue in which it is to wait then.
         ring(phase.queue if phase.queue in settings.QUEUES else "default")
     return submission
 
 
 def receive_sent(
-    upload_id: UUID, *, phase: Phase, participant: User, name: str = "", source: Source = Source.WEB
+    upload_id: UUID,
+    *,
+    phase: Phase,
+    participant: User,
+    name: str = "",
+    source: Source = Source.WEB,
+    once: Once | None = None,
 ) -> Submission:
     """Take a file that was sent in parts as a submission; the upload is over then, unless it is refused.
 
@@ -143,6 +162,7 @@ def receive_sent(
                 name=name,
                 source=source,
                 sent=upload,
+                once=once,
             )
     except (DomainError, OSError):
         # Another request for this upload may have been quicker: the last attempt is used, and the parts are gone.
@@ -191,15 +211,15 @@ def check_size(size: int, *, head: bytes = b"") -> None:
         raise UploadUnusable("The file is empty. Send the zip of your agent's folder, an image, or your results.")
 
 
-def check_allowance(phase: Phase, participant: User, *, now: datetime | None = None) -> None:
-    """Refuse where the phase is not open or no attempt is left.
+def check_allowance(phase: Phase, participant: User, *, now: datetime | None = None, once: Once | None = None) -> None:
+    """Refuse where the phase is not open or no attempt is left, unless something was submitted ``once`` before.
 
     Raises:
         PhaseNotOpen, QuotaUsed
     """
     now = now or timezone.now()
     left = allowance(phase=phase, participant=participant, now=now)
-    if left.allowed:
+    if left.allowed or keys.is_known(once, phase=phase, sender=participant):
         return
     wait = (left.next_allowed_at - now).total_seconds() if left.next_allowed_at else None
     when = f" The next is allowed at {left.next_allowed_at:%Y-%m-%d %H:%M:%S} UTC." if left.next_allowed_at else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 from django import forms
 from pydantic import SecretStr
@@ -29,6 +30,7 @@ class SubmitForm(forms.Form):
     )
     name = forms.CharField(label="Name", max_length=200, required=False)
     upload = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    once = forms.UUIDField(required=False, widget=forms.HiddenInput, initial=uuid4)
 
     def __init__(self, *args: object, phases: Sequence[Phase], **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]

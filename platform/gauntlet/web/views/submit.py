@@ -18,6 +18,7 @@ from gauntlet.competitions.models import Phase, Takes
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list
 from gauntlet.submissions.models import Source, Submission
+from gauntlet.submissions.once import Once
 from gauntlet.submissions.quotas import Allowance, allowances
 from gauntlet.submissions.services import receive, receive_sent
 from gauntlet.web.competition_page import CompetitionPage, open_page
@@ -56,10 +57,17 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 def _received(sent: dict[str, Any], phase: Phase, participant: User) -> Submission:
     """Take the file of the form, or the one that a script has sent in parts."""
     upload, name = sent["bundle"], sent["name"]
+    once = Once(f"form {sent['once']}", any_file=True) if sent["once"] else None
     if not upload:
-        return receive_sent(sent["upload"], phase=phase, participant=participant, name=name)
+        return receive_sent(sent["upload"], phase=phase, participant=participant, name=name, once=once)
     return receive(
-        phase=phase, participant=participant, upload=upload, file_name=upload.name, name=name, source=Source.WEB
+        phase=phase,
+        participant=participant,
+        upload=upload,
+        file_name=upload.name,
+        name=name,
+        source=Source.WEB,
+        once=once,
     )
 
 

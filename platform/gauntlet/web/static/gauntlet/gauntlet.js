@@ -108,6 +108,7 @@
     }
     return place.split("/").pop();
   }
+  const AGAIN = "Submit again: a file that had arrived is not submitted twice.";
   function upload(form) {
     const box = form.querySelector("[data-progress]");
     const bar = box.querySelector("progress"), words = box.querySelector("[data-words]"), status = box.querySelector("[role=status]");
@@ -154,11 +155,11 @@
       } else if (request.status === 413) {
         fail("The file is larger than this site takes. Make it smaller and submit again.");
       } else {
-        fail(`The server answered with an error (${request.status}). Nothing was counted; try again.`);
+        fail(`The server answered with an error (${request.status}). ${AGAIN}`);
       }
     });
-    request.addEventListener("error", () => fail("The connection was lost before the file had arrived. Nothing was counted; try again."));
-    request.addEventListener("abort", () => fail("You cancelled the upload. Nothing was counted."));
+    request.addEventListener("error", () => fail(`The connection was lost. ${AGAIN}`));
+    request.addEventListener("abort", () => fail(bar.value < bar.max ? "You cancelled the upload. Nothing was counted." : `You stopped waiting for the answer. ${AGAIN}`));
     const send = (data) => {
       cancel.onclick = () => request.abort();
       request.open("POST", form.action || location.href);

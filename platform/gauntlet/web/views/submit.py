@@ -55,7 +55,11 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _received(sent: dict[str, Any], phase: Phase, participant: User) -> Submission:
-    """Take the file of the form, or the one that a script has sent in parts."""
+    """Take the file of the form, or the one that a script has sent in parts.
+
+    A form that is sent twice, or again after a time-out, makes one submission of one file. One may go back to it and
+    choose another file.
+    """
     upload, name = sent["bundle"], sent["name"]
     once = Once(f"form {sent['once']}", any_file=True) if sent["once"] else None
     if not upload:

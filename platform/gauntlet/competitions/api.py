@@ -5,6 +5,7 @@ One competition in detail shows quotas too, so that route is the submissions app
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from gauntlet.competitions.access import Person, access_competition_as_visitor, 
 from gauntlet.competitions.errors import KitNotFound
 from gauntlet.competitions.models import Competition, Phase, Takes
 from gauntlet.competitions.selectors import PhaseState, phase_state, visible_competitions
+from gauntlet.queues.selectors import queue_owners
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.streaming import download
 
@@ -42,6 +44,7 @@ class PhaseAnswer(serializers.Serializer[Any]):
     start = serializers.DateTimeField()
     end = serializers.DateTimeField(allow_null=True)
     takes = serializers.ChoiceField(choices=Takes.choices)
+    queue_owner = serializers.CharField(help_text="whose own workers run what is submitted; empty: the platform's do")
     llm = serializers.DictField(allow_null=True, help_text="the language models, and what an agent may use of them")
 
 
@@ -73,8 +76,8 @@ def person(request: Request) -> Person:
     return request.user
 
 
-def phase_fields(phase: Phase, now: datetime) -> dict[str, Any]:
-    """What a reader is told about a phase."""
+def phase_fields(phase: Phase, now: datetime, *, owners: Mapping[str, str]) -> dict[str, Any]:
+    """What a reader is told about a phase; ``owners`` are those of own queues, by queue."""
     return {
         "index": phase.index,
         "name": phase.name,
@@ -83,6 +86,7 @@ def phase_fields(phase: Phase, now: datetime) -> dict[str, Any]:
         "start": phase.start,
         "end": phase.end,
         "takes": phase.takes,
+        "queue_owner": owners.get(phase.queue, ""),
         "llm": {key: phase.llm[key] for key in _LLM_TOLD if phase.llm.get(key)} if phase.llm else None,
     }
 
@@ -107,10 +111,9 @@ class CompetitionsView(APIView):
         paginator = Pages()
         page = paginator.paginate_queryset(visible_competitions(person(request)), request, view=self) or []
         now = timezone.now()
-        rows = [
-            competition_fields(one) | {"phases": [phase_fields(phase, now) for phase in one.phases.all()]}
-            for one in page
-        ]
+        owners = queue_owners({phase.queue for one in page for phase in one.phases.all()})
+        phases = {one: [phase_fields(phase, now, owners=owners) for phase in one.phases.all()] for one in page}
+        rows = [competition_fields(one) | {"phases": told} for one, told in phases.items()]
         return paginator.get_paginated_response(CompetitionAnswer(rows, many=True).data)
 
 

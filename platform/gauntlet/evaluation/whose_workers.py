@@ -8,7 +8,7 @@ from uuid import UUID
 
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.models import Evaluation, Job
-from gauntlet.queues.selectors import own_queues
+from gauntlet.queues.selectors import queue_owners
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +26,9 @@ def whose_workers(phase: Phase, evaluations: Collection[Evaluation]) -> tuple[Wh
     """
     jobs = Job.objects.filter(evaluation__in=[one.pk for one in evaluations]).order_by()
     queues = dict(jobs.values_list("evaluation_id", "queue"))
-    own = own_queues({phase.queue, *queues.values()})
+    owners = queue_owners({phase.queue, *queues.values()})
 
     def told(queue: str) -> WhoseWorkers:
-        return WhoseWorkers(queue=queue, owner=own[queue].owner.username if queue in own else "")
+        return WhoseWorkers(queue=queue, owner=owners.get(queue, ""))
 
     return told(phase.queue), {one.pk: told(queues.get(one.pk, phase.queue)) for one in evaluations}

@@ -27,6 +27,11 @@ def own_queues(names: Collection[str]) -> dict[str, Queue]:
     return {queue.name: queue for queue in Queue.objects.filter(name__in=wanted).select_related("owner")}
 
 
+def queue_owners(names: Collection[str]) -> dict[str, str]:
+    """Who owns those of these queues that somebody owns, by user name; one query."""
+    return {name: queue.owner.username for name, queue in own_queues(names).items()}
+
+
 def queues_usable_by(user: User) -> QuerySet[Queue]:
     """The queues that a person may name in a competition beside the platform's, by name, with their owners."""
     found = Queue.objects.exclude(name__in=settings.QUEUES).select_related("owner").order_by("name")

@@ -141,8 +141,7 @@ def issue_token(queue: Queue, *, label: str, actor: User) -> tuple[QueueToken, s
 def revoke_token(token: QueueToken, *, actor: User) -> None:
     """End a token now and for good; ending it again changes nothing. Emits ``queue.token_revoked``.
 
-    A job that a worker holds by it is not ended here: the worker cannot hold on to it, and it waits again once its
-    lease has run out.
+    Jobs that workers hold by it are taken from them at the next claim or sweep, and use no attempt.
 
     Raises:
         NotQueueOwner
@@ -185,7 +184,9 @@ def hold_usable_queue(name: str, *, user: User) -> None:
     """
     if name in settings.QUEUES:
         return
-    held = Queue.objects.select_for_update(of=["self"], no_key=True).filter(name=name).first()
+    held = None
+    if re.fullmatch(NAME, name):
+        held = Queue.objects.select_for_update(of=["self"], no_key=True).filter(name=name).first()
     if held is None or not queues_usable_by(user).filter(pk=held.pk).exists():
         raise QueueNotUsable(f"There is no queue '{name[:64]}' that you may use. Its owner can share it with you.")
 

@@ -18,7 +18,7 @@ from gauntlet.evaluation.workers import name_at_queue
 from gauntlet.metering.own_machines import MissingKey, missing_keys
 from gauntlet.queues.access import is_owner
 from gauntlet.queues.models import Queue
-from gauntlet.queues.selectors import own_queues, queues_usable_by, shared_with, tokens_of
+from gauntlet.queues.selectors import queue_owners, queues_usable_by, shared_with, tokens_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +62,7 @@ def phases_run_on(phases: Sequence[Phase]) -> list[str]:
 
 def owners_of(phases: Iterable[Phase]) -> dict[str, str]:
     """Who owns the queues of these phases, by queue; the platform's are left out. One query, or none."""
-    found = own_queues([phase.queue for phase in phases])
-    return {name: queue.owner.username for name, queue in found.items()}
+    return queue_owners({phase.queue for phase in phases})
 
 
 def served(line: QueueLine) -> str:

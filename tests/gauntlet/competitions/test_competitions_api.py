@@ -16,6 +16,7 @@ from gauntlet.accounts.models import User
 from gauntlet.accounts.services import create_token
 from gauntlet.competitions.models import Participation
 from gauntlet.competitions.services import import_bundle, join
+from gauntlet.queues.models import Queue
 
 pytestmark = pytest.mark.django_db
 
@@ -55,6 +56,18 @@ def test_the_list_takes_the_same_few_queries_however_long_it_is(
         rows = client.get("/api/v1/competitions").json()["results"]
     assert len(rows) == 2 * many
     assert {len(row["phases"]) for row in rows} == {1, 2}
+
+
+def test_a_phase_names_whose_workers_run_what_is_submitted(
+    client: Client, make_phase: Callable[..., Any], make_user: Callable[..., User]
+) -> None:
+    Queue.objects.create(name="lab", owner=make_user("kim"))
+    phase = make_phase(queue="lab")
+    make_phase(competition=phase.competition)
+    (listed,) = client.get("/api/v1/competitions").json()["results"]
+    alone = client.get(f"/api/v1/competitions/{phase.competition.slug}").json()
+    for told in (listed, alone):
+        assert [one["queue_owner"] for one in told["phases"]] == ["kim", ""]
 
 
 @pytest.mark.parametrize("phases", [1, 6])

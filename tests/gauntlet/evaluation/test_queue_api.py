@@ -99,6 +99,7 @@ def test_it_is_shared_and_not(mine: Client, owner: User, make_user: Callable[...
         ("delete", "/lab/tokens/1b8f0dfa-7fe6-4b1f-8d1b-1f2f3a4b5c6d", {}, 404, "not_found"),
         ("delete", "/lab/phases/99999999999999999999", {}, 404, "not_found"),
         ("get", "/nothing", {}, 404, "not_found"),
+        ("delete", "/lab/organizers/a%00b", {}, 400, "invalid"),
     ],
 )
 def test_what_is_wrong_is_told_and_changes_nothing(

@@ -187,6 +187,6 @@ def test_what_begins_to_use_a_queue_holds_it(queue: Queue, make_user: Callable[.
     with transaction.atomic():
         services.hold_usable_queue("lab", user=queue.owner)
         services.hold_usable_queue("default", user=friend)
-    for name in ("lab", "nothing", "", "x" * 100):
+    for name in ("lab", "nothing", "", "x" * 100, "a\x00b"):
         with pytest.raises(QueueNotUsable), transaction.atomic():
             services.hold_usable_queue(name, user=friend)

@@ -156,10 +156,12 @@ def test_an_organizer_gives_a_phase_another_queue(organizer: Client, world: Any)
     assert f"The phase {development.name} uses the queue plant-gpu." in text(done)
     development.refresh_from_db()
     assert development.queue == "plant-gpu"
-    for sent in ({"phase": "77", "queue": "default"}, {"phase": "x", "queue": "default"}, {}):
+    for number in ("77", "x", "", "9" * 5000, "٣", "-1"):
+        sent = {"phase": number, "queue": "default"}
         assert organizer.post(f"{PLANT}/organizer/workers/", sent).status_code == 404
-    refused = organizer.post(f"{PLANT}/organizer/workers/", {"phase": development.index, "queue": "nothing"})
-    assert (refused.status_code, "Nothing was changed" in text(refused)) == (409, True)
+    for name in ("nothing", "", "a\x00b", "x" * 5000):
+        refused = organizer.post(f"{PLANT}/organizer/workers/", {"phase": development.index, "queue": name})
+        assert (refused.status_code, "Nothing was changed" in text(refused)) == (409, True)
 
 
 def test_a_phase_whose_queue_is_gone_still_shows_it(organizer: Client, world: Any) -> None:

@@ -78,7 +78,10 @@ class World:
 
     def forbidden(self, who: str) -> list[str]:
         """What must not reach this visitor in any response."""
-        hidden = self.canaries.of("hiddentext", "hiddenkey", "plan", "out", "form", "data", "program", "environment")
+        hidden = self.canaries.of(
+            *("hiddentext", "hiddenkey", "plan", "out", "form", "data", "program", "environment"),
+            *("queuetoken", "queueworker"),
+        )
         own = who.split(",")[0]
         others = [name for name in ("owner", "rival") if name != own]
         of_others = [one for name in others for one in self.canaries.of(f"{name}name", f"{name}mark")]
@@ -113,7 +116,23 @@ def world(module_platform: Any, module_workshop: Any, small_task: Any) -> World:
         assert module_platform.wait_for_end(submission, patience=240).state == "finished"
     made.expert = module_platform.person("expert")
     made.studies = _studies(competition, organizer.user, made.expert.user)
+    _make_queue(canaries, organizer.user)
     return made
+
+
+def _make_queue(canaries: Canaries, organizer: Any) -> None:
+    """A queue of the organizer's, "lab", with a token and a worker that no phase uses."""
+    from django.utils import timezone
+
+    from gauntlet.evaluation.models import Worker
+    from gauntlet.queues.models import Queue
+    from gauntlet.queues.services import issue_token
+
+    queue = Queue.objects.create(name="lab", owner=organizer)
+    issue_token(queue, label=canaries.make("queuetoken"), actor=organizer)
+    Worker.objects.create(
+        name=f"lab/{canaries.make('queueworker')}:1", host="lab/x", queues=["lab"], seen_at=timezone.now()
+    )
 
 
 def _studies(competition: Any, organizer: Any, expert: Any) -> list[Any]:

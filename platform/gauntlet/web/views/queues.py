@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -169,7 +170,7 @@ def of_phases(request: HttpRequest, slug: str) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         index = request.POST.get("phase", "")
-        phase = access_phase(competition, int(index) if index.isascii() and index.isdecimal() else -1)
+        phase = access_phase(competition, int(index) if re.fullmatch("[0-9]{1,5}", index) else -1)
         try:
             moved = change_phase_queue(phase, queue=request.POST.get("queue", ""), actor=user)
         except QueueNotUsable as refusal:

@@ -225,10 +225,10 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def model_server() -> Iterator[ModelServer]:
-    """A provider that runs inside this context."""
-    server = _Server(("127.0.0.1", 0), _Handler)
-    server.state = ModelServer(url=f"http://127.0.0.1:{server.server_address[1]}/v1")
+def model_server(*, address: str = "127.0.0.1") -> Iterator[ModelServer]:
+    """A provider that runs inside this context, at an address of this host."""
+    server = _Server((address, 0), _Handler)
+    server.state = ModelServer(url=f"http://{address}:{server.server_address[1]}/v1")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

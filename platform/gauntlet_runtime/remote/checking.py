@@ -21,7 +21,7 @@ Row = tuple[str, bool, str]  # what, whether it is good, what was found
 
 
 def checked(options: Options) -> tuple[bool, str]:
-    """Whether all is good, and the table that says so; nothing is changed and no job is taken."""
+    """Whether all is good, and the table that says so. No job is taken."""
     rows = list(_rows(options))
     width = max(len(what) for what, _, _ in rows)
     lines = [f"{what.ljust(width)}  {'ok' if good else 'NO'}  {found}" for what, good, found in rows]

@@ -33,6 +33,10 @@ class Host:
         here = ["nsenter", f"--net=/var/run/netns/{self.namespace}", "unshare", "--uts"]
         return [*here, "sh", "-c", 'hostname "$0" && exec "$@"', self.name, *words]
 
+    def add_address(self, address: str) -> None:
+        """Another address of this host, that nobody else reaches."""
+        _ip("-n", self.namespace, "address", "add", f"{address}/32", "dev", "lo")
+
     def cut(self) -> None:
         """Pull the plug: packets are lost, and nobody is told."""
         _ip("-n", self.hub, "link", "set", self.link, "down")

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
 
 import pydantic_core
 from starlette.types import Receive, Scope, Send
 
 from gauntlet_runtime.gateway.errors import ApiError
+
+HELD_BYTES: Final = 512 << 20  # that requests under way may take in memory, read as JSON: a gateway has 2 GiB
+_VALUE_BYTES: Final = 128  # of each value that JSON becomes, about; its marks may be three bytes
+
+
+class BodyRoom:
+    """The memory for the bodies that are being handled: a MiB of brackets takes fifty once it is read."""
+
+    def __init__(self, most: int = HELD_BYTES) -> None:
+        self._most = most
+        self._held = 0
+
+    @contextmanager
+    def held(self, body: bytes) -> Iterator[None]:
+        """Hold a body inside the block; one alone may be as large as it is.
+
+        Raises:
+            ApiError: 503, there is no room for it at the moment.
+        """
+        size = len(body) + _VALUE_BYTES * sum(body.count(mark) for mark in (b"[", b"{", b","))
+        if self._held and self._held + size > self._most:
+            raise ApiError(503, "too_many_requests", "The requests under way are too large together.", retry_after=1.0)
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:

@@ -18,7 +18,7 @@ import pydantic_core
 from starlette.types import Receive, Scope, Send
 
 from gauntlet_runtime.gateway.actions import Actions
-from gauntlet_runtime.gateway.bodies import read_body
+from gauntlet_runtime.gateway.bodies import BodyRoom, read_body
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
@@ -62,6 +62,7 @@ class ModelDoor:
         actions: Actions,
         bank: ModelBank,
         upstream: Upstream,
+        room: BodyRoom,
         *,
         limit_field: str,
         most_seconds: float,
@@ -71,6 +72,7 @@ class ModelDoor:
         self._actions = actions
         self._bank = bank
         self._upstream = upstream
+        self._room = room
         self._limit_field = limit_field
         self._most_seconds = most_seconds  # for which an episode may wait
         self._pace = Pace(spec)
@@ -131,10 +133,12 @@ class ModelDoor:
             raise
         self._pace.under_way += 1
         try:
-            call = self._read(episode, endpoint, await read_body(scope, receive, REQUEST_BYTES))
-            self._job.find(episode.id, episode.generation)
-            with episode.clock.stopped(), episode.meter.waits.running():
-                answer = await self._answer(episode, call)
+            body = await read_body(scope, receive, REQUEST_BYTES)
+            with self._room.held(body):
+                call = self._read(episode, endpoint, body)
+                self._job.find(episode.id, episode.generation)
+                with episode.clock.stopped(), episode.meter.waits.running():
+                    answer = await self._answer(episode, call)
         finally:
             self._pace.under_way -= 1
         self._job.find(episode.id, episode.generation)  # an answer that comes too late is nobody's

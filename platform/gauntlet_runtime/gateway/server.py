@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 
 from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
+from gauntlet_runtime.gateway.bodies import BodyRoom
 from gauntlet_runtime.gateway.code_bench import CodeBench
 from gauntlet_runtime.gateway.confine import confine
 from gauntlet_runtime.gateway.fatal import watch
@@ -115,6 +116,7 @@ class GatewayServer:
         self._api: EpisodeApi | None = None
         self._bank: ModelBank | None = None
         self._bench: CodeBench | None = None
+        self._room = BodyRoom()
         self._listeners: dict[int, Listeners] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -136,7 +138,7 @@ class GatewayServer:
         if setup.code_tool is not None:
             self._bench = CodeBench(setup.code_tool, self.notify, setup.folder)
         actions = Actions(self._job, self._bench)
-        door = ToolDoor(actions)
+        door = ToolDoor(actions, self._room)
         models = await self._models(setup, actions, inbox) if setup.models is not None else None
         self._api = EpisodeApi(self._job, actions, door, models)
         async with door.run():
@@ -169,6 +171,7 @@ class GatewayServer:
             actions,
             self._bank,
             upstream,
+            self._room,
             limit_field=access.limit_field,
             most_seconds=setup.model_seconds,
         )

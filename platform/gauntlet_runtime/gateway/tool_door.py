@@ -26,7 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Message, Receive, Scope, Send
 
 from gauntlet_runtime.gateway.actions import Actions
-from gauntlet_runtime.gateway.bodies import read_body, send_json
+from gauntlet_runtime.gateway.bodies import BodyRoom, read_body, send_json
 from gauntlet_runtime.gateway.environment import visible
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
@@ -42,8 +42,9 @@ _PLAIN_PARAMS: Final = frozenset({"name", "arguments", "_meta"})
 class ToolDoor:
     """``/episodes/{id}/mcp`` for every episode of a job."""
 
-    def __init__(self, actions: Actions) -> None:
+    def __init__(self, actions: Actions, room: BodyRoom) -> None:
         self._actions = actions
+        self._room = room
         self._server: Server[dict[str, Any]] = Server(
             "gauntlet", version="1", on_list_tools=self._list_tools, on_call_tool=self._call_tool
         )
@@ -72,6 +73,14 @@ class ToolDoor:
             self._actions.malformed(episode)
             await send_json(send, error.status, {**_error(None, _INVALID_REQUEST, error.message), **error.body()})
             return
+        try:
+            with self._room.held(body):
+                await self._answer(episode, body, scope, send)
+        except ApiError as error:
+            self._actions.refused(episode)
+            await send_json(send, error.status, episode_error(error))
+
+    async def _answer(self, episode: Episode, body: bytes, scope: Scope, send: Send) -> None:
         try:
             request = pydantic_core.from_json(body, allow_inf_nan=False)
         except ValueError:

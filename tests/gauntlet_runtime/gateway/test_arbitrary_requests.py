@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gauntlet_runtime.gateway.actions import Actions
 from gauntlet_runtime.gateway.app import EpisodeApi
+from gauntlet_runtime.gateway.bodies import BodyRoom
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.messages import JobSetup
 from gauntlet_runtime.gateway.tool_door import ToolDoor
@@ -116,7 +117,7 @@ async def test_every_request_gets_one_answer(environment, tmp_path, monkeypatch)
     )
     job = Job(setup, lambda notice: None)
     actions = Actions(job)
-    door = ToolDoor(actions)
+    door = ToolDoor(actions, BodyRoom())
     api = EpisodeApi(job, actions, door)
     loop = asyncio.get_running_loop()
     job.environment_up(0, os.dup(environment.stdin.fileno()), os.dup(environment.stdout.fileno()))

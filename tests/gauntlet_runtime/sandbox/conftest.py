@@ -36,8 +36,8 @@ class Finished:
     stderr: str
 
 
-def _build_images(*options: str) -> None:
-    command = [sys.executable, str(REPOSITORY / "sandbox_images" / "build.py"), "--only", "base,agent", *options]
+def _build_images(*options: str, only: str = "base,agent") -> None:
+    command = [sys.executable, str(REPOSITORY / "sandbox_images" / "build.py"), "--only", only, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -65,7 +65,7 @@ def _own_engine(name: str) -> Iterator[subprocess.Popen[bytes]]:
     before = os.environ.get("DOCKER_HOST")
     dockerd = shutil.which("dockerd")
     assert dockerd, "dockerd is missing; as root run: apt-get install -y docker.io"
-    data = REPOSITORY / "var" / "docker-tests" / f"{os.environ.get('PYTEST_XDIST_WORKER', 'main')}-{name}"
+    data = REPOSITORY / "var" / "docker-tests" / name  # one process of a run has all tests that need an engine
     data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gd-") as folder:  # a unix socket's path must be short
         address = f"unix://{folder}/docker.sock"
@@ -98,9 +98,9 @@ def docker_engine(images_folder: Path) -> Iterator[None]:
 
 @pytest.fixture
 def doomed_engine(images_folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """An engine for one test, which may end it."""
+    """An engine for one test, which may end it. It has the small image alone: it begins with nothing each time."""
     with _own_engine("doomed") as engine:
-        _build_images("--docker")
+        _build_images("--docker", only="base")
         yield engine
 
 

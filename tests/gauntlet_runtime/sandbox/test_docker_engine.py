@@ -17,7 +17,7 @@ def test_a_stopped_engine_is_not_a_program_that_failed(
 ):
     sandbox = open_sandbox("docker", state=state_folder)
     program = ["sh", "-c", "echo up; sleep 600"]
-    spec = SandboxSpec(image="gauntlet/agent", command=program, label="test-engine", owner=this_process())
+    spec = SandboxSpec(image="gauntlet/base", command=program, label="test-engine", owner=this_process())
     with sandbox.prepare(spec) as run:
         run.start()
         eventually(lambda: run.log_tail("stdout"))

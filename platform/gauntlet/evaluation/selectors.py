@@ -59,10 +59,8 @@ def status_of(submission: Submission, evaluations: Sequence[Evaluation]) -> str:
 
     Of several tasks' evaluations a failed or cancelled one decides once none is going on any more.
     """
-    if submission.state == SubmissionState.RECEIVED and submission.check_attempts:
-        return SubmissionState.CHECKING.value  # its checker died: for those who look, nothing goes backwards
     if submission.state != SubmissionState.ACCEPTED or not evaluations:
-        return submission.state
+        return submission.shown_state
     states = [evaluation.state for evaluation in evaluations]
     ongoing = [state for state in states if state not in EVALUATION.final()]
     return min(ongoing, key=_ORDER.index) if ongoing else max(states, key=_ORDER.index)

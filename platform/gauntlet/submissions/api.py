@@ -158,7 +158,7 @@ class SubmissionsOfPhaseView(APIView):
         body = {
             "id": submission.pk,
             "name": submission.name,
-            "state": submission.state,
+            "state": submission.shown_state,
             "created_at": submission.created_at,
             "url": f"{settings.SITE_URL}/submissions/{submission.pk}/",
         }

@@ -63,6 +63,13 @@ def test_a_request_whose_answer_was_lost_is_made_again_and_gets_the_same_submiss
     assert Event.objects.filter(name="submission.received").count() == 1
 
 
+def test_what_is_told_again_does_not_go_backwards(phase: Any, user: User, post: Any) -> None:
+    """Its page says that it is being checked, though its checker died and the next has not begun."""
+    assert post(phase, user).json()["state"] == "received"
+    Submission.objects.update(check_attempts=1)
+    assert post(phase, user).json()["state"] == "checking"
+
+
 def test_another_file_with_the_same_key_is_refused_and_the_first_stays(
     make_phase: Any, make_participant: Any, post: Any, agent_zip: Any
 ) -> None:

@@ -229,6 +229,22 @@ def test_a_workers_name_is_its_queues_and_overwrites_nobodys(remote: Any, make_r
         assert told(remote.ask("POST", "claims", {"worker": name})) == (400, "invalid")
 
 
+def test_the_operators_page_says_whose_each_worker_is(
+    remote: Any, make_user: Any, django_assert_num_queries: Any
+) -> None:
+    from gauntlet.evaluation.models import WorkerState
+    from gauntlet.evaluation.workers import report_worker, worker_lines
+
+    report_worker(name="box:1", queues=["default"], state=WorkerState.IDLE)
+    remote.ask("POST", "heartbeat", {"worker": "box:1", "state": "idle"})
+    with django_assert_num_queries(1):
+        assert [one.owner for one in worker_lines()] == ["", remote.queue.owner.username]
+    remote.client.force_login(make_user(is_superuser=True, is_staff=True))
+    page = remote.client.get("/operators/workers/").content.decode()
+    assert f'data-l="Whose">{remote.queue.owner.username}<' in page
+    assert 'data-l="Whose">the platform’s<' in page
+
+
 def test_one_token_brings_only_so_many_workers(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from gauntlet.evaluation import workers
 

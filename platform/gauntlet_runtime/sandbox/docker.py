@@ -98,6 +98,7 @@ class Docker(Sandbox):
         if self._client is None:
             try:
                 client = docker.from_env(timeout=_TIMEOUT)
+                client.api.trust_env = False  # it is on this host: no proxy, and no look for one at each request
                 client.ping()
                 runtimes = client.info().get("Runtimes") or {}
             except ENGINE_ERRORS as error:

@@ -1,4 +1,4 @@
-"""Another container runtime than the engine's own, such as gVisor's."""
+"""The engine as it is asked: directly, and with another container runtime than its own, such as gVisor's."""
 
 from __future__ import annotations
 
@@ -30,3 +30,15 @@ def test_the_runtime_reaches_the_container_and_the_program_runs_in_it(docker_eng
 def test_a_runtime_that_the_engine_does_not_have_is_refused_before_anything_runs(docker_engine, state_folder):
     with pytest.raises(SandboxUnavailable, match=r"no container runtime 'runsc'.*daemon\.json"):
         open_sandbox("docker", state=state_folder, docker_runtime="runsc")
+
+
+def test_no_thread_looks_for_a_proxy_for_its_request_to_the_engine(docker_engine, state_folder, monkeypatch):
+    """Which is to walk through the environment; the engine is on this host anyway."""
+    sandbox = open_sandbox("docker", state=state_folder)
+    sandbox.check()
+
+    def looked(*_: object, **__: object) -> None:
+        raise AssertionError("a proxy was looked for")
+
+    monkeypatch.setattr("requests.sessions.get_environ_proxies", looked)
+    assert sandbox.image_digest("gauntlet/agent")

@@ -100,6 +100,23 @@ def results(mark: str) -> bytes:
     return out.getvalue()
 
 
+def wait_until_queued(submissions: Sequence[uuid.UUID]) -> None:
+    """Wait until all of these are checked, and wait for a worker.
+
+    Raises:
+        RuntimeError: one was refused, or they are not checked in time.
+    """
+    from gauntlet.evaluation.models import Evaluation
+
+    deadline = time.monotonic() + _PATIENCE
+    while Evaluation.objects.filter(submission__in=submissions).count() < len(submissions):
+        if (refused := _refusal(submissions)) is not None:
+            raise RuntimeError(f"a submission was refused: {refused}")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the submissions were not checked within {_PATIENCE:.0f} s")
+        time.sleep(0.5)
+
+
 def wait_for_all(submissions: Sequence[uuid.UUID]) -> None:
     """Wait until all of these are finished.
 
@@ -107,15 +124,22 @@ def wait_for_all(submissions: Sequence[uuid.UUID]) -> None:
         RuntimeError: one failed, or they do not end.
     """
     from gauntlet.evaluation.models import Evaluation
-    from gauntlet.submissions.models import Submission
 
     deadline = time.monotonic() + _PATIENCE
     mine = Evaluation.objects.filter(submission__in=submissions)
     while mine.filter(state="finished").count() < len(submissions):
         bad = mine.filter(state__in=("failed", "cancelled")).values_list("failure_message", flat=True).first()
-        refused = Submission.objects.filter(pk__in=submissions, state="rejected").values_list("failure_message").first()
+        refused = _refusal(submissions)
         if bad is not None or refused is not None:
             raise RuntimeError(f"a submission failed: {bad or refused}")
         if time.monotonic() > deadline:
             raise RuntimeError(f"the submissions did not end within {_PATIENCE:.0f} s")
         time.sleep(0.5)
+
+
+def _refusal(submissions: Sequence[uuid.UUID]) -> str | None:
+    """Why one of them was refused, if one was."""
+    from gauntlet.submissions.models import Submission
+
+    refused = Submission.objects.filter(pk__in=submissions, state="rejected")
+    return refused.values_list("failure_message", flat=True).first()

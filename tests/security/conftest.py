@@ -21,7 +21,6 @@ from gauntlet_runtime.zoo.targets import Targets, open_targets
 HERE = Path(__file__).parent
 BACKENDS = ("bubblewrap", "docker")
 ZOO = load_zoo(HERE / "zoo")
-_ROWS = pytest.StashKey[list[Row]]()
 _docker_engine = runpy.run_path(str(HERE.parent / "benchmarks" / "docker_engine.py"))["docker_engine"]
 
 
@@ -31,14 +30,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         cases = [(backend, program) for backend in BACKENDS for program in ZOO.programs]
         names = [f"{backend}-{program.name}" for backend, program in cases]
         metafunc.parametrize(("backend", "program"), cases, ids=names)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the table of the programs that ran."""
-    rows = terminalreporter.config.stash.get(_ROWS, [])
-    if rows:
-        terminalreporter.section("hostile programs")
-        terminalreporter.write_line(table(rows))
 
 
 @pytest.fixture(scope="session")
@@ -124,7 +115,9 @@ def runs(
     opened.close()
 
 
-@pytest.fixture
-def keep_row(request: pytest.FixtureRequest) -> list[Row]:
-    """The rows that the table is made of."""
-    return request.config.stash.setdefault(_ROWS, [])
+@pytest.fixture(scope="session")
+def keep_row(closing_tables: dict[str, str]) -> Iterator[list[Row]]:
+    """The rows of the programs that ran; the run prints their table."""
+    rows: list[Row] = []
+    yield rows
+    closing_tables["hostile programs"] = table(rows)

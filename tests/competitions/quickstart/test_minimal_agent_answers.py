@@ -177,7 +177,7 @@ def calls_and_declines(episode: DirectEpisode) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("cheat", "most"),
     [(declines_everything, 0.2), (says_zero, 0.3), (calls_and_declines, 0.25)],
-    ids=lambda one: str(one),
+    ids=lambda one: getattr(one, "__name__", str(one)),
 )
 def test_answers_without_work_are_worth_little(
     cheat: Callable[[DirectEpisode], dict[str, Any]],

@@ -1,0 +1,43 @@
+"""How tests are run: in several processes as in one, and none at the cost of those after it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAMS = "bubblewrap and (keyctl or io_uring)"
+LEAKING = """
+import os
+KEPT = []
+def test_keeps_open():
+    KEPT.extend(os.dup(1) for _ in range(150))
+"""
+
+
+def pytest_on(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A run of its own, with this one's settings."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    return subprocess.run(
+        command, cwd=root, env={**inherited, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def test_several_processes_print_the_table_of_the_one_that_has_it_and_the_closing_line_last(root: Path) -> None:
+    done = pytest_on(root, "--numprocesses=2", "-k", PROGRAMS, "tests/security/test_zoo.py")
+    lines = done.stdout.rstrip().splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sum("hostile programs" in line for line in lines) == 1
+    assert all(any(name in line for line in lines) for name in ("keyctl", "io_uring"))
+    assert " passed" in lines[-1]
+
+
+def test_a_module_that_leaves_much_open_fails(root: Path, tmp_path: Path) -> None:
+    module = tmp_path / "test_leaking.py"
+    module.write_text(LEAKING)
+    settings = ["-c", str(root / "pyproject.toml"), "--rootdir", str(root), "-p", "conftest"]
+    done = pytest_on(root, *settings, str(module), PYTHONPATH=str(root / "tests"))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "these tests leave 150 descriptors open" in done.stdout

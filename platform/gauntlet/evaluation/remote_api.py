@@ -50,7 +50,7 @@ from gauntlet_runtime.jobs import Failure, LeaseLost, SourceUnavailable
 from gauntlet_runtime.metering import Reservation, Settlement
 from gauntlet_runtime.remote import messages
 
-RESULT_BYTES: Final = 32 << 20
+RESULT_BYTES: Final = 64 << 20  # reports of a scoring program's may have 8 MiB each
 ANSWER_BYTES: Final = 32 << 20  # of a model, as JSON; half of it is what a provider may say
 _AGAIN_SECONDS: Final = 5.0
 _HEARTBEAT: Final = TypeAdapter(messages.Heartbeat)

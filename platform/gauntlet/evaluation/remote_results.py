@@ -29,7 +29,7 @@ _LONGEST: Final = 1e9  # seconds: some thirty years
 _COUNTS: Final = {"steps": 2**31, "tool_calls": 2**31, "model_calls": 2**31, "tokens": 2**63}  # of the columns
 _COST: Final = Decimal(10**12)
 _SENTENCE: Final = 2000  # characters of what readers are told
-_LOG: Final = 256 << 10
+_LOG: Final = 4 << 20  # of a job; its worker keeps the end of each program's
 _FACTS: Final = 64 << 10  # of all that is recorded of a job, or of a program
 #: What the platform itself writes into the record of an evaluation: nobody else does.
 _RESERVED: Final = frozenset(

@@ -53,6 +53,25 @@ RESULTS_FILES = {
     "json.dump({'length': len(said)}, open('/app/output/scores.json', 'w'))\n",
     "reference/truth.txt": "yes\n",
 }
+# Says what is right from the records and the ground truth, with nothing but Python.
+RIGHT = {
+    "right/metadata.yaml": "command: python score.py\n",
+    "right/score.py": """
+import json, pathlib
+lines = lambda path: [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+truth = lines("/app/input/ref/ground_truth.jsonl")
+truths = {one["id"]: one["checks"]["result_verification"][0]["value"] for one in truth}
+rows = []
+for episode in lines("/app/input/res/episodes.jsonl"):
+    record = lines("/app/input/res/" + episode["trajectory"])
+    (said,) = [event["data"]["value"] for event in record if event["kind"] == "answer"]
+    right = float(said == truths[episode["scenario"]])
+    rows.append({"scenario": episode["scenario"], "trial": episode["trial"], "scores": {"score": right}})
+out = pathlib.Path("/app/output")
+(out / "scenarios.jsonl").write_text("".join(json.dumps(row) + chr(10) for row in rows))
+(out / "scores.json").write_text(json.dumps({"score": sum(row["scores"]["score"] for row in rows) / len(rows)}))
+""",
+}
 MODELS = """\
     llm:
       models: [small]
@@ -133,7 +152,9 @@ def test_scores_are_those_of_the_platforms_own_workers(
         ada = platform.person("ada")
         found = {}
         for queue in ("default", far.queue.name):
-            bundle = queued(workshop.written([small_task(TEXTS)], [(0, "full")]), queue=queue)
+            task = small_task(TEXTS, programs="right", scorer_image="gauntlet/agent")  # which every engine has here
+            written = workshop.written([task], [(0, "full")])
+            bundle = queued(written, queue=queue, files=RIGHT, column="right.score")
             agent = ada.submit(workshop.imported(bundle, far.organizer), 0, workshop.agent(AGENT))
             said = queued(workshop.next_folder(), queue=queue, files=RESULTS_FILES)
             result = ada.submit(workshop.imported(said, far.organizer), 0, results())
@@ -145,7 +166,7 @@ def test_scores_are_those_of_the_platforms_own_workers(
                 assert peers(far.members(worker)) <= {(host.hub_address, SITE_PORT)}
         scores = [[scores_of(one) for one in ours] for ours in found.values()]
         assert scores[0] == scores[1]
-        assert dict(scores[1][0][0])["rubric.score"] == pytest.approx(1 - 1 / 3 / SCENARIOS)
+        assert dict(scores[1][0][0]) == {"right.score": 1 - 1 / SCENARIOS}
         assert dict(scores[1][1][0]) == {"scoring.length": 10.0}
         episodes = found[far.queue.name][0].episodes.all()
         assert all(episode.trajectory_id for episode in episodes)

@@ -84,13 +84,21 @@ class OwnWorkers:
         return workshop.imported(queued(workshop.written(tasks, phases), **more), self.organizer)
 
 
-def queued(bundle: Path, *, queue: str = QUEUE, phase: str = "", files: dict[str, str] | None = None) -> Path:
-    """Name the queue in a bundle's manifest; ``phase`` is put into each phase."""
+def queued(
+    bundle: Path,
+    *,
+    queue: str = QUEUE,
+    phase: str = "",
+    column: str = "rubric.score",
+    files: dict[str, str] | None = None,
+) -> Path:
+    """Name the queue in a bundle's manifest; ``phase`` is put into each phase, ``files`` beside it."""
     for name, content in (files or {}).items():
         (bundle / name).parent.mkdir(exist_ok=True)
         (bundle / name).write_text(content)
     manifest = bundle / "competition.yaml"
     text = manifest.read_text().replace("terms: terms.md\n", f"terms: terms.md\nqueue: {queue}\n", 1)
+    text = text.replace("from: rubric.score", f"from: {column}")
     manifest.write_text(text.replace("    visibility: full\n", f"    visibility: full\n{phase}"))
     return bundle
 

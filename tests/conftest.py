@@ -44,6 +44,7 @@ _WITH_ENGINE = (
     "tests/security/",
     "tests/whole/chaos/test_steps_on_docker.py",
     "tests/whole/images/test_submitted_image.py",
+    "tests/whole/test_own_workers.py",
 )
 #: What takes longest; begun last, it would leave the other process with nothing to do.
 _LONG = ("tests/whole/",)

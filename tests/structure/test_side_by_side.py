@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +43,12 @@ def test_a_module_that_leaves_much_open_fails(root: Path, tmp_path: Path) -> Non
     done = pytest_on(root, *settings, str(module), PYTHONPATH=str(root / "tests"))
     assert done.returncode == 1, done.stdout + done.stderr
     assert "these tests leave 150 descriptors open" in done.stdout
+
+
+def test_what_asks_for_an_engine_is_known_to(root: Path, tracked: list[Path]) -> None:
+    with_engine = runpy.run_path(str(root / "tests/conftest.py"))["_WITH_ENGINE"]
+    tests = [path for path in tracked if path.parts[0] == "tests" and path.match("test_*.py")]
+    asks = re.compile(r"\bdocker_engine\b|\bengine: ")
+    asking = [path.as_posix() for path in tests if asks.search((root / path).read_text())]
+    assert {"tests/whole/test_own_workers.py", "tests/whole/chaos/test_steps_on_docker.py"} <= set(asking)
+    assert [path for path in asking if not path.startswith(with_engine)] == []

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotOrganizer
 from gauntlet.competitions.models import Competition, Phase
+from gauntlet.competitions.services import join
 from gauntlet.evaluation import claims
 from gauntlet.evaluation.models import Evaluation, Job, Worker
 from gauntlet.evaluation.own_queues import change_phase_queue, delete_queue, send_phase_back
@@ -23,6 +25,7 @@ from gauntlet.evaluation.transitions import database_now
 from gauntlet.queues.errors import NotQueueOwner, QueueInUse, QueueNotUsable
 from gauntlet.queues.models import Queue
 from gauntlet.queues.services import create_queue, issue_token, share_queue, unshare_queue
+from gauntlet.submissions.services import receive
 
 if TYPE_CHECKING:
     from tests.gauntlet.evaluation.conftest import FakeWorker
@@ -301,3 +304,23 @@ def test_jobs_of_an_own_queue_ring_no_bell(
         change_phase_queue(phase, queue="default", actor=owner)
     assert rung == ["default"]
     assert Job.objects.get().queue == "default"
+
+
+def test_what_is_sent_to_a_phase_on_an_own_queue_is_checked_by_the_platforms_workers(
+    phase: Phase,
+    owner: User,
+    queue: Queue,
+    make_user: Callable[..., User],
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    from gauntlet import celery
+
+    rung: list[str] = []
+    monkeypatch.setattr(celery, "_send", rung.append)
+    change_phase_queue(phase, queue="lab", actor=owner)
+    sender = make_user()
+    join(phase.competition, user=sender, terms_accepted=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        receive(phase=phase, participant=sender, upload=ContentFile(b"received unread"), file_name="mine.zip")
+    assert rung == ["default"]

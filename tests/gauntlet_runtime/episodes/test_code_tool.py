@@ -55,16 +55,16 @@ def test_code_meets_neither_network_nor_environment_nor_what_other_code_left(roo
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("code", "seconds", "words"),
     [
-        ("while True: pass", " seconds; 1 are allowed."),
-        ("x = bytearray(1 << 30)", "The code needed more than the 128 MiB of memory allowed"),
-        ("import os; os.kill(os.getpid(), 9)", "The code was ended by signal 9."),
+        ("while True: pass", 1, " seconds; 1 are allowed."),
+        ("x = bytearray(1 << 30)", 60, "The code needed more than the 128 MiB of memory allowed"),
+        ("import os; os.kill(os.getpid(), 9)", 60, "The code was ended by signal 9."),
     ],
     ids=["time", "memory", "signal"],
 )
-def test_code_beyond_its_limits_is_an_error_that_the_agent_can_act_on(room, code, words):
-    limits = SandboxLimits(seconds=1, memory=128 << 20, output=0)
+def test_code_beyond_its_limits_is_an_error_that_the_agent_can_act_on(room, code, seconds, words):
+    limits = SandboxLimits(seconds=seconds, memory=128 << 20, output=0)
     outcome = room.run(with_code(room, code, tool=CodeToolSpec(name="run_code", limits=limits)))
     (result,) = outcome.said
     assert result["isError"]

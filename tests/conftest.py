@@ -49,7 +49,7 @@ _WITH_ENGINE = (
 #: What takes longest; begun last, it would leave the other process with nothing to do.
 _LONG = ("tests/whole/",)
 #: Descriptors that a module of tests may leave open: what it shares with the next ones, and what is collected soon.
-_MOST_LEFT_OPEN = 100
+_MOST_LEFT_OPEN = 200
 _PREFIX = "gauntlet-tests-"
 _FOLDER = pytest.StashKey[Path]()
 _TABLES = pytest.StashKey[dict[str, str]]()

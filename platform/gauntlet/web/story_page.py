@@ -159,10 +159,17 @@ def _finished(story: SubmissionStory) -> str:
 
 
 def run_by(story: SubmissionStory) -> str:
-    """Whose workers run it, in a sentence; the tasks of one submission may differ once its phase was moved."""
-    verb = "Ran" if story.final and any(one.started_at or one.scoring_at for one in story.evaluations) else "Runs"
-    owners = [one.queue_owner for one in story.evaluations] or [story.queue_owner]
-    return " ".join(runs_on(owner, verb=verb) for owner in dict.fromkeys(owners))
+    """Whose workers run it, in a sentence; the tasks of one submission may differ once its phase was moved.
+
+    Empty where it ended before anything ran.
+    """
+    evaluations = story.evaluations
+    if story.final:
+        evaluations = [one for one in evaluations if one.started_at or one.scoring_at]
+        if not evaluations:
+            return ""
+    owners = [one.queue_owner for one in evaluations] or [story.queue_owner]
+    return " ".join(runs_on(owner, verb="Ran" if story.final else "Runs") for owner in dict.fromkeys(owners))
 
 
 def steps(story: SubmissionStory) -> list[StepLine]:

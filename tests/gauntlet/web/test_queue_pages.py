@@ -229,6 +229,12 @@ def test_a_submission_names_the_workers_that_its_jobs_are_for(participant: Clien
     assert "Ran on the workers of plantops" in text(participant.get(page))
 
 
+def test_of_a_submission_that_was_cancelled_before_it_ran_no_workers_are_named(participant: Client, world: Any) -> None:
+    told = text(participant.get(f"/submissions/{world.by_state['cancelled'].pk}/"))
+    assert "It was cancelled" in told
+    assert "own workers" not in told
+
+
 def test_who_waits_for_a_queue_that_nobody_serves_reads_whose_it_is(participant: Client, world: Any) -> None:
     from gauntlet.evaluation.models import Job, Worker
 

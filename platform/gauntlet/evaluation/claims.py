@@ -48,7 +48,8 @@ def claim_next(*, queues: Sequence[str], worker: str, queue_token: QueueToken | 
     if pk is None:
         return None
     job = Job.objects.get(pk=pk)
-    evaluations = Evaluation.objects.select_for_update(of=["self"]).select_related("submission__phase", "task")
+    with_spec = ("submission__phase", "submission__agent_bundle", "task__reference_data")  # its spec is built at once
+    evaluations = Evaluation.objects.select_for_update(of=["self"]).select_related(*with_spec)
     evaluation = evaluations.get(pk=job.evaluation_id)
     job.attempt += 1
     job.token = uuid.uuid4()

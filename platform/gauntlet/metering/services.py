@@ -205,7 +205,7 @@ def _accounts_of(reservation: Reservation) -> list[UUID]:
     return [account for account in (reservation.shared_id, reservation.account_id) if account is not None]
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def abandon(holder: UUID) -> None:
     """Count what an ended job has left open as used: its calls may have been made, and money spent."""
     open_ones = list(Reservation.objects.filter(holder=holder, settled_at__isnull=True).select_for_update())

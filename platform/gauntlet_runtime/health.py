@@ -90,7 +90,7 @@ class Health:
             free = shutil.disk_usage(self._folder).free // _MIB
             said = (
                 f"Only {free} MiB are free on the disk of {self._folder}, of {self._min_free_bytes // _MIB} MiB that "
-                "have to be (MIN_FREE_BYTES). "
+                "have to be (MIN_FREE_BYTES; --min-free of gauntlet-worker). "
                 "The worker takes jobs again as soon as there is room."
             )
             return Unfit(state="draining", reason=said)

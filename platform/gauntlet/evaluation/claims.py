@@ -175,10 +175,20 @@ def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
         count_as_failed_start(evaluation.submission, reason=reason)
     elif failure.code.owner is not Owner.PARTICIPANT:
         refund(evaluation.submission, fault_of=failure.code.owner, reason=reason)
-    if failure.code.owner is Owner.PLATFORM and (parked := note_fault(evaluation.submission)):
+    if _may_be_the_file(evaluation, failure) and (parked := note_fault(evaluation.submission)):
         failure = failure.model_copy(update={"message": f"{failure.message} {parked}"})
     move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
     drop_jobs_on_commit(evaluation)
+
+
+def _may_be_the_file(evaluation: Evaluation, failure: Failure) -> bool:
+    """Whether what was sent may be why the platform failed: it is not where a host lacks an image.
+
+    Nor is what happened to an organizer's own worker: it must not keep a file out of other competitions.
+    """
+    if failure.code is not FailureCode.INFRASTRUCTURE:
+        return False
+    return not evaluation.jobs.filter(queue_token__isnull=False).exists()
 
 
 def drop_jobs_on_commit(evaluation: Evaluation) -> None:

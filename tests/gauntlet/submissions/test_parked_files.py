@@ -14,6 +14,8 @@ from gauntlet.accounts.models import Event, User
 from gauntlet.evaluation.claims import fail_evaluation
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.services import start_evaluations
+from gauntlet.queues.models import Queue
+from gauntlet.queues.services import issue_token
 from gauntlet.submissions import checks
 from gauntlet.submissions.errors import FileParked
 from gauntlet.submissions.models import FileFaults, Submission
@@ -65,12 +67,12 @@ def checker(monkeypatch: pytest.MonkeyPatch) -> Checker:
     return Checker(monkeypatch)
 
 
-def fail_by_platform(submission: Submission) -> Evaluation:
+def fail_by_platform(submission: Submission, code: FailureCode = FailureCode.INFRASTRUCTURE) -> Evaluation:
     """Let the evaluation fail as it does when its jobs were lost too often."""
     evaluation = submission.evaluations.latest("number")
     evaluation.state = "running"
     evaluation.save()
-    fail_evaluation(evaluation, failure=Failure(code=FailureCode.INFRASTRUCTURE, message="Its worker died."))
+    fail_evaluation(evaluation, failure=Failure(code=code, message="Its worker died."))
     return evaluation
 
 
@@ -102,6 +104,27 @@ def test_a_file_that_kills_its_checkers_is_parked_after_a_few_submissions_and_co
     checker.work()
     changed.refresh_from_db()
     assert changed.state == "accepted"
+
+
+@pytest.mark.parametrize("cause", ["an own worker", "an image that is missing"])
+def test_what_cannot_be_the_files_fault_parks_no_file(
+    cause: str, phase: Any, user: User, send: Any, checker: Checker
+) -> None:
+    """The worker of an organizer's own must not keep somebody's file out of other competitions."""
+    checker.failing = False
+    code = FailureCode.IMAGE_UNAVAILABLE
+    for _ in range(IN_A_ROW):
+        submission = send(phase, user)
+        checker.work()
+        if cause == "an own worker":
+            code = FailureCode.INFRASTRUCTURE
+            queue, _made = Queue.objects.get_or_create(name="plant-gpu", owner=user)
+            token, _secret = issue_token(queue, label="lab", actor=user)
+            submission.evaluations.get().jobs.update(queue="plant-gpu", queue_token=token)
+        evaluation = fail_by_platform(submission, code)
+        assert evaluation.failure_message == "Its worker died."
+    assert not FileFaults.objects.exists()
+    assert send(phase, user).pk
 
 
 def test_what_was_sent_before_it_was_parked_is_not_tried_either(

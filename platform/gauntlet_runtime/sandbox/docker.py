@@ -187,7 +187,8 @@ class Docker(Sandbox):
             container = self._container(spec.limits, str(image.id), mounts, launcher, run=run, uid=uid)
             # What the image sets is the program's: it comes through the gate, and the holder has none of it.
             container["environment"] = [_PATH, *(name for name in environment if name != "PATH")]
-            gatekeeper = {"cmd": [*shell, "-c", gate.WAIT_FOR_A_LINE], "user": f"{uid}:{uid}", "workdir": "/"}
+            wait = gate.keep_open_files(*open_files(spec.limits.processes)) + gate.WAIT_FOR_A_LINE
+            gatekeeper = {"cmd": [*shell, "-c", wait], "user": f"{uid}:{uid}", "workdir": "/"}
             return ContainerPlan(
                 container=container,
                 gatekeeper={**gatekeeper, "stdin": True},

@@ -28,6 +28,15 @@ QUESTION: Final = b"\n"
 ANSWER: Final = b"\n"
 
 
+def keep_open_files(soft: int, hard: int) -> str:
+    """What the shell does first under Docker, where the number of open files may be another than was asked for.
+
+    The runtime sets limits from outside while its own program in the container raises the number for itself, and now
+    and then the raised one is what stays (runc's pull request 4265).
+    """
+    return f"ulimit -S -n {soft} && ulimit -H -n {hard} || exit 125; "
+
+
 def exports(environment: Mapping[str, str]) -> list[str]:
     """The commands that set these variables.
 

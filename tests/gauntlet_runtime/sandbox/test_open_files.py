@@ -5,7 +5,10 @@ from __future__ import annotations
 import resource
 
 import pytest
+from docker.types import Ulimit
 
+from gauntlet_runtime.sandbox import docker, open_sandbox, this_process
+from gauntlet_runtime.sandbox.interface import SandboxSpec
 from gauntlet_runtime.sandbox.open_files import open_files
 
 ENDLESS = 9_223_372_036_854_775_807  # as systemd sets it
@@ -31,9 +34,7 @@ def test_all_processes_of_a_sandbox_have_a_fourth_of_the_hosts_number(
     assert open_files(128, file_max=file_max) == limits
 
 
-def test_a_program_has_these_limits_and_cannot_raise_them(execute):
-    finished = execute(
-        """
+READ_THEM = """
 import resource
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))
 try:
@@ -41,5 +42,23 @@ try:
 except ValueError:
     print("kept")
 """
-    )
-    assert finished.stdout.split() == [*map(str, open_files(128)), "kept"]
+
+
+def test_a_program_has_these_limits_and_cannot_raise_them(execute):
+    assert execute(READ_THEM).stdout.split() == [*map(str, open_files(128)), "kept"]
+
+
+def test_it_has_them_where_dockers_runtime_left_others(docker_engine, state_folder, label, monkeypatch):
+    soft, hard = open_files(128)
+
+    def raised(*, name: str, soft: int, hard: int) -> Ulimit:
+        return Ulimit(name=name, soft=hard + 7, hard=hard + 7) if name == "nofile" else Ulimit(name=name, soft=soft, hard=hard)
+
+    monkeypatch.setattr(docker, "Ulimit", raised)
+    sandbox = open_sandbox("docker", state=state_folder)
+    command = ["sh", "-c", "ulimit -S -n; ulimit -H -n"]
+    spec = SandboxSpec(image="gauntlet/base", command=command, label=label, owner=this_process())
+    with sandbox.prepare(spec) as run:
+        run.start()
+        run.wait(60)
+        assert run.log_tail("stdout").decode().split() == [str(soft), str(hard)]

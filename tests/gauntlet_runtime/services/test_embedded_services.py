@@ -148,6 +148,19 @@ def test_durability_is_the_default_and_the_choice_stays(var: Path, open_folder: 
     assert query(services.ensure(var), "show fsync") == "off"
 
 
+def test_what_was_committed_outlives_a_killed_server_whatever_was_chosen(var: Path) -> None:
+    urls = services.ensure(var, durable=False)
+    query(urls, "create table counted (n int)")
+    server = services.status(var).postgres
+    assert server is not None
+    with psycopg.connect(urls.database_url, autocommit=True) as connection:
+        connection.execute("insert into counted values (1)")
+        for process in [psutil.Process(server), *psutil.Process(server).children()]:
+            process.kill()
+
+    assert query(services.ensure(var), "select count(*) from counted") == 1
+
+
 def test_text_sorts_the_same_on_every_machine(var: Path) -> None:
     urls = services.ensure(var, durable=False)
     assert query(urls, "select string_agg(x, '' order by x) from unnest(array['b','Z','ä','a']) as x") == "Zabä"

@@ -52,7 +52,11 @@ def test_it_has_them_where_dockers_runtime_left_others(docker_engine, state_fold
     soft, hard = open_files(128)
 
     def raised(*, name: str, soft: int, hard: int) -> Ulimit:
-        return Ulimit(name=name, soft=hard + 7, hard=hard + 7) if name == "nofile" else Ulimit(name=name, soft=soft, hard=hard)
+        return (
+            Ulimit(name=name, soft=hard + 7, hard=hard + 7)
+            if name == "nofile"
+            else Ulimit(name=name, soft=soft, hard=hard)
+        )
 
     monkeypatch.setattr(docker, "Ulimit", raised)
     sandbox = open_sandbox("docker", state=state_folder)

@@ -17,5 +17,5 @@ def retry_after(response: httpx.Response) -> float | None:
         pass
     try:
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # the last of a year or a zone that no clock has
         return None

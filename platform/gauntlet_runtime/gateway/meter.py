@@ -114,10 +114,11 @@ def too_many_in_a_minute(most: int, seconds: float) -> ApiError:
 def usage_of(usage: Any, *, tokens_in: int, tokens_out: int) -> tuple[int, int, bool]:
     """What a provider says that a call used, within the bounds of its reservation; and whether that could be believed.
 
-    A usage that is missing, no number or beyond the bound counts as the bound: money may have been spent. What only the
-    total holds was thought, and some providers tell it nowhere else.
+    A usage that is missing, no number or beyond the bound counts as the bound: money may have been spent. So does one
+    without any prompt, as servers tell it that count nothing. What only the total holds was thought, and some providers
+    tell it nowhere else.
     """
-    said = usage if isinstance(usage, dict) else {}
+    said = usage if isinstance(usage, dict) and usage.get("prompt_tokens") != 0 else {}
     used_in, used_out = said.get("prompt_tokens"), said.get("completion_tokens", 0 if tokens_out == 0 else None)
     total = said.get("total_tokens")
     if _is_count(used_in, tokens_in) and _is_count(used_out, tokens_out) and _is_count(total, _MOST_TOKENS):

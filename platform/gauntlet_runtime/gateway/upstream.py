@@ -7,24 +7,32 @@ like any other fault of the provider, and an agent never meets half an answer th
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import httpx
 import pydantic_core
 
+from gauntlet_runtime.gateway.provider_answers import (
+    ANSWER_BYTES,
+    NoAnswer,
+    TooLarge,
+    read_answer,
+    read_stream,
+    read_whole,
+)
 from gauntlet_runtime.gateway.public_addresses import NotPublic, PublicTransport
+from gauntlet_runtime.gateway.recorder import ModelEndpoint
 from gauntlet_runtime.metering import ModelAccess, ModelPatience
 from gauntlet_runtime.retry_after import retry_after
 
-ANSWER_BYTES: Final = 16 << 20
 CONNECT_SECONDS: Final = 10.0
 _THE_AGENTS: Final = frozenset({400, 413, 415, 422})  # the request itself was refused: told to whoever made it
 _THE_KEYS: Final = frozenset({401, 403})
 _PASSING: Final = frozenset({408, 409, 425, 429})  # may go by itself, as every 5xx may
-_DONE: Final = b"[DONE]"
 _SECRET_CHARACTERS: Final = 8  # a shorter key is a placeholder, and may be any word of an answer
 
 _log = logging.getLogger(__name__)
@@ -80,7 +88,7 @@ class Upstream:
         self._key = access.key.get_secret_value()
         self._url = access.url.rstrip("/")
         self._wrong = self._what_is_wrong()
-        headers = {"content-type": "application/json"}
+        headers = {"content-type": "application/json", "accept-encoding": "gzip"}
         if self._key and self._wrong is None:
             headers["authorization"] = f"Bearer {self._key}"
         limits = httpx.Limits(max_connections=None)
@@ -97,7 +105,7 @@ class Upstream:
         """Drop the connections."""
         await self._client.aclose()
 
-    async def ask(self, endpoint: str, request: dict[str, Any], *, stream: bool) -> Answer:
+    async def ask(self, endpoint: ModelEndpoint, request: dict[str, Any], *, stream: bool) -> Answer:
         """Send a request until there is an answer.
 
         Raises:
@@ -117,10 +125,14 @@ class Upstream:
                 reason, after = str(error), error.after
             except TimeoutError:
                 reason, after = f"it gave no answer within {self._patience.call_seconds:g} seconds", None
-            except httpx.HTTPError as error:
+            except NoAnswer as error:
+                reason, after = str(error), None
+            except (httpx.HTTPError, OSError) as error:  # the latter where encryption is broken in the middle
                 reason, after = f"the connection failed ({type(error).__name__})", None
             except NotPublic:
                 raise ProviderFailed("its address is not a public one", number) from None
+            except TooLarge:
+                raise ProviderFailed(f"its answer is larger than {ANSWER_BYTES} bytes", number) from None
             except ProviderFailed as error:
                 raise type(error)(str(error), number) from None
             _log.info("a model provider failed at try %d: %s", number, reason)
@@ -133,14 +145,15 @@ class Upstream:
         backoff = self._patience.backoff_seconds * 2.0 ** (number - 1)
         return min(max(backoff, after or 0.0), self._patience.longest_backoff_seconds)
 
-    async def _try(self, endpoint: str, body: bytes, *, stream: bool) -> list[dict[str, Any]]:
+    async def _try(self, endpoint: ModelEndpoint, body: bytes, *, stream: bool) -> list[dict[str, Any]]:
         async with self._client.stream("POST", f"{self._url}/{endpoint}", content=body) as response:
-            content = self._without_key(await _whole(response))
             status = response.status_code
-        if status == 200:
-            return _events(content) if stream else [_object(content)]
-        if status in _THE_AGENTS:
-            raise RequestRefused(status, _readable(content))
+            if status == 200:
+                content = await read_whole(response, stream=stream)
+                parts = read_stream(content) if stream else [read_answer(content, endpoint)]
+                return cast(list[dict[str, Any]], self._without_key(parts))
+            if status in _THE_AGENTS:
+                raise RequestRefused(status, self._without_key(await _said(response)))
         if status in _PASSING or status >= 500:
             raise _TryAgain(f"it answered with status {status}", after=retry_after(response))
         if status in _THE_KEYS:
@@ -165,47 +178,17 @@ class Upstream:
             f"{whose[0].upper()}{whose[1:]} has to set a valid one."
         )
 
-    def _without_key(self, content: bytes) -> bytes:
-        """Some providers quote the key, or what they were sent, in what they say."""
-        return content.replace(self._key.encode(), b"***") if len(self._key) >= _SECRET_CHARACTERS else content
+    def _without_key(self, said: Any) -> Any:
+        """What was said without the key, however it was escaped: some providers quote it, or what they were sent."""
+        if len(self._key) < _SECRET_CHARACTERS:
+            return said
+        text, key = pydantic_core.to_json(said), json.dumps(self._key)[1:-1].encode()
+        return pydantic_core.from_json(text.replace(key, b"***")) if key in text else said
 
 
-async def _whole(response: httpx.Response) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > ANSWER_BYTES:
-            raise ProviderFailed(f"its answer is larger than {ANSWER_BYTES} bytes", 0)
-    return bytes(content)
-
-
-def _object(content: bytes) -> dict[str, Any]:
-    try:
-        value = pydantic_core.from_json(content, allow_inf_nan=False)
-    except ValueError:
-        raise _TryAgain("its answer is not JSON") from None
-    if not isinstance(value, dict) or not isinstance(value.get("choices", value.get("data")), list):
-        raise _TryAgain("its answer is none")
-    return value
-
-
-def _events(content: bytes) -> list[dict[str, Any]]:
-    """The objects of a stream of server-sent events, which is whole only where it says so."""
-    parts: list[dict[str, Any]] = []
-    for event in content.replace(b"\r\n", b"\n").split(b"\n\n"):
-        data = b"\n".join(line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:"))
-        if data.strip() == _DONE:
-            if not parts:
-                raise _TryAgain("its stream is empty")
-            return parts
-        if data:
-            parts.append(_object(data))
-    raise _TryAgain("its stream broke off")
-
-
-def _readable(content: bytes) -> Any:
+async def _said(response: httpx.Response) -> Any:
     """The body of a refusal; what is no JSON is not handed on."""
     try:
-        return pydantic_core.from_json(content, allow_inf_nan=False)
-    except ValueError:
+        return pydantic_core.from_json(await read_whole(response, stream=False), allow_inf_nan=False)
+    except (NoAnswer, ValueError):
         return None

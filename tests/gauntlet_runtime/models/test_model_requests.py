@@ -102,6 +102,12 @@ def test_no_usage_counts_for_more_than_the_bound_or_less_than_nothing(usage: Any
         assert (usage["prompt_tokens"], usage["completion_tokens"]) == (used_in, used_out)
 
 
+@pytest.mark.parametrize("usage", [{}, {"completion_tokens": 0, "total_tokens": 0}, {"completion_tokens": 9}])
+def test_a_usage_without_a_prompt_is_none(usage: dict[str, Any]) -> None:
+    """Some servers count nothing in streams and say so in zeros: a budget that believed them would have no end."""
+    assert usage_of({"prompt_tokens": 0, **usage}, tokens_in=100, tokens_out=50) == (100, 50, False)
+
+
 @given(parts=st.lists(st.dictionaries(st.sampled_from(("id", "choices", "usage")), JSON)))
 def test_an_agent_that_did_not_ask_sees_no_usage(parts: list[dict[str, Any]]) -> None:
     seen = shown(parts, wants_usage=False)

@@ -205,6 +205,10 @@ class Worker:
             if lease.ending is not Ending.OVERDUE:
                 raise
             outcome = _OVERDUE
+        if isinstance(outcome, Failure) and self._stop_by() is not None:
+            # What ends a worker may end all its processes at once, as systemd does, and so the sandboxes: no fault.
+            self._source.hand_back(claim)
+            return "handed_back"
         if not isinstance(outcome, Failure):
             outcome = self._finish_or_failure(claim, outcome, log)
         self.health.note(outcome, evaluation=claim.evaluation)

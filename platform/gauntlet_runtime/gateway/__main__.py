@@ -20,7 +20,8 @@ from gauntlet_runtime.gateway.server import serve
 def main() -> None:
     """Fork a gateway for each control socket that arrives; end when the pool is gone."""
     requests = socket.socket(fileno=int(sys.argv[1]))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C goes to the worker, which ends us in order
+    for number in (signal.SIGINT, signal.SIGTERM):  # of a terminal, or of what ends a service: the worker, which gets
+        signal.signal(number, signal.SIG_IGN)  # it too, ends us in order
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel reaps: the supervisor sees an end on its socket
     gc.collect()
     gc.freeze()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO, cast
 
 _OUT_OF_THE_WAY = 100  # above every number that is asked for
+_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 
 
 class Child:
@@ -84,8 +85,9 @@ def spawn(program: str, arguments: Sequence[str], *, given: Mapping[int, int], p
                     *((os.POSIX_SPAWN_CLOSE, number) for number in _inheritable() if number not in away),
                     *((os.POSIX_SPAWN_DUP2, ours, number) for number, ours in away.items()),
                 ],
+                setpgroup=0,  # a Ctrl-C in the terminal is for the worker, which ends what it began in order
                 setsigmask=[],
-                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+                setsigdef=_SIGNALS,  # Python ignores some, and whoever started it (nohup, a pool) others
             )
         except OSError:
             for stream in streams.values():

@@ -49,6 +49,18 @@ def test_a_gateway_has_no_capabilities_and_gets_none_back(pool):
     gateway.close()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_that_go_to_all_of_a_service_are_the_workers_to_answer(pool, number):
+    """A terminal's Ctrl-C, and systemd's end of a service, reach every process: a gateway ends when its job does."""
+    gateway = pool.spawn()
+    os.kill(gateway.pid, number)
+    os.kill(psutil.Process(gateway.pid).ppid(), number)
+    assert psutil.pid_exists(pool.spawn().pid)
+    assert Path(f"/proc/{gateway.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    gateway.close()
+    assert gone(gateway.pid)
+
+
 def test_each_job_has_a_process_of_its_own_that_ends_with_it(pool):
     first, second = pool.spawn(), pool.spawn()
     assert len({first.pid, second.pid, os.getpid()}) == 3

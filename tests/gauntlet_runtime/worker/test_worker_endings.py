@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 
+import psutil
 import pytest
 
 from gauntlet_runtime import lease as leases
@@ -63,6 +64,23 @@ def test_a_job_that_ends_before_the_worker_has_to_is_finished(room, source, make
     source.add("quick", room.spec("answer(next_episode())"))
     assert make_worker(stop_by=stop).work_until_empty() == 1
     assert (source.handed_back, list(source.finished)) == ([], ["quick"])
+
+
+def test_a_sandbox_that_is_ended_together_with_its_worker_is_nobodys_fault(room, source, make_worker):
+    """What ends a service (systemd, by default) sends its signal to every process of it."""
+    stop = Stop()
+
+    def end_all(claim, event, detail):
+        stop.by = time.monotonic() + 60
+        for child in psutil.Process().children():
+            if child.name() == "bwrap":
+                child.terminate()
+
+    source.report = end_all
+    source.add("slow", room.spec(SLOW))
+    worker = make_worker(stop_by=stop)
+    assert worker.work_until_empty() == 1
+    assert (source.handed_back, source.finished, source.given_back) == (["slow"], {}, {})
 
 
 def test_a_job_that_takes_longer_than_all_its_limits_is_stopped_and_given_back(room, source, make_worker, monkeypatch):

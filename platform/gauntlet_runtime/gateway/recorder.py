@@ -186,8 +186,8 @@ class Recorder:
     def _keep(self, packed: bytes) -> str:
         digest = hashlib.sha256(packed).hexdigest()
         blobs = self.folder / "blobs"
-        blobs.mkdir(exist_ok=True)
         try:
+            blobs.mkdir(exist_ok=True)
             (blobs / digest).write_bytes(packed)
         except OSError as error:
             give_up("the record cannot be written", error)

@@ -20,6 +20,7 @@ from gauntlet_runtime.sandbox.interface import Limits, SandboxGone
 
 ROOT = Path("/sys/fs/cgroup")
 OURS = "gauntlet"
+_LEAF = "worker"  # for our own processes, where a group with some may have none below it
 _CPU_PERIOD = 100_000  # microseconds, the kernel's default
 _OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
 _REMOVAL_SECONDS = 5.0
@@ -290,14 +291,13 @@ def _ready_v2(root: Path, path: str) -> Hierarchy | None:
     does.
     """
     above = root if os.geteuid() == 0 else root / path.lstrip("/")
+    if above.name == _LEAF and (above.parent / OURS).is_dir():  # where an earlier call moved us
+        above = above.parent
     parent = above / OURS
     try:
         parent.mkdir(exist_ok=True)
         if above != root:
-            leaf = above / "worker"
-            leaf.mkdir(exist_ok=True)
-            for pid in processes_of(above):
-                _write(leaf / "cgroup.procs", pid)
+            _move_processes(above, above / _LEAF)
         for folder in (above, parent):
             available = (folder / "cgroup.controllers").read_text(encoding="ascii").split()
             for controller in _WANTED:
@@ -308,13 +308,31 @@ def _ready_v2(root: Path, path: str) -> Hierarchy | None:
     return HierarchyV2(parent, frozenset((parent / "cgroup.subtree_control").read_text(encoding="ascii").split()))
 
 
+def _move_processes(group: Path, leaf: Path) -> None:
+    """Move what is in the group into one below it: also what was started, and not what has ended, meanwhile."""
+    leaf.mkdir(exist_ok=True)
+    for _ in range(_MAKE_ATTEMPTS):
+        pids = processes_of(group)
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                _write(leaf / "cgroup.procs", pid)
+
+
 def group_of(pid: int, root: Path = ROOT) -> tuple[Hierarchy, str]:
     """The group of somebody else's making that a process is in, for reading its counters."""
-    groups = _own_groups(Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii"))
+    return group_in(Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii"), root)
+
+
+def group_in(told: str, root: Path) -> tuple[Hierarchy, str]:
+    """The group that a process is in, as its /proc/PID/cgroup tells it."""
+    groups = _own_groups(told)
     folders = {name: root / name / path.lstrip("/") for name, path in groups.items() if name in _V1_TREES}
     if folders:
         # Engines name the group alike in every tree.
-        return HierarchyV1({name: folder.parent for name, folder in folders.items()}), folders["memory"].name
+        run = next(iter(folders.values())).name
+        return HierarchyV1({name: folder.parent for name, folder in folders.items()}), run
     folder = root / groups[""].lstrip("/")
     controllers = frozenset((folder / "cgroup.controllers").read_text(encoding="ascii").split())
     return HierarchyV2(folder.parent, controllers), folder.name

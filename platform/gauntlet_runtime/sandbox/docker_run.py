@@ -47,11 +47,11 @@ class DockerRun(SupervisedRun):
     # --- before the start --------------------------------------------------------------------------------------------
 
     def _launch(self) -> Anchor:
-        self._anchor = self._container.anchor  # what is open is closed with the run, also where the next line fails
-        self._anchor.fill_folders(self._setting.mounts, owner=self._setting.owner)
+        anchor = self._container.anchor
+        anchor.fill_folders(self._setting.mounts, owner=self._setting.owner)
         if not self._captured:
             self._open_pipes()
-        return self._anchor
+        return anchor
 
     def _open_pipes(self) -> None:
         in_read, in_write = os.pipe2(os.O_CLOEXEC)
@@ -271,4 +271,5 @@ class DockerRun(SupervisedRun):
             os.close(out)
 
     def _clear_away(self) -> None:
+        self._anchor = self._container.anchor  # also where nothing was launched: what is open is closed with the run
         self._container.end()

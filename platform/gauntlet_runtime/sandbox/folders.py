@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ class Anchor:
     init: int  # process id on the host; all of the sandbox dies with it
     init_handle: int  # pidfd of the same: a number may be used again, a handle is not
     folders: dict[str, int] = field(default_factory=dict)  # target -> descriptor; it keeps the tmpfs alive
+    _closed: bool = field(default=False, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def open_folders(self, mounts: Sequence[Placed]) -> None:
         """Open every writable folder.
@@ -57,9 +60,13 @@ class Anchor:
             return False
 
     def kill(self) -> None:
-        """End all of the sandbox: its process namespace goes with its first process."""
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.init_handle, signal.SIGKILL)
+        """End all of the sandbox: its process namespace goes with its first process. From any thread, also too late.
+
+        The handle's number may be another sandbox's as soon as it is closed.
+        """
+        with self._lock, contextlib.suppress(ProcessLookupError):
+            if not self._closed:
+                signal.pidfd_send_signal(self.init_handle, signal.SIGKILL)
 
     def wait(self, seconds: float) -> None:
         """Until the first process, and so all of them, has ended; not longer than this."""
@@ -68,10 +75,14 @@ class Anchor:
         ended.poll(seconds * 1000)
 
     def close(self) -> None:
-        """Close the descriptors; the folders' contents are gone then."""
-        for descriptor in (*self.folders.values(), self.init_handle):
-            os.close(descriptor)
-        self.folders.clear()
+        """Close the descriptors; the folders' contents are gone then. Idempotent."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for descriptor in (*self.folders.values(), self.init_handle):
+                os.close(descriptor)
+            self.folders.clear()
 
 
 def _fill(folder: int, source: Path | None, owner: int | None) -> None:

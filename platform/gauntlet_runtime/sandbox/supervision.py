@@ -31,6 +31,7 @@ from gauntlet_runtime.sandbox.verdicts import cause_of, exit_and_signal, is_full
 
 CHUNK = 1 << 16
 GRACE_SECONDS = 10.0  # for what was killed to be gone
+LONGEST_SLEEP = 24 * 3600.0  # epoll takes no more than 2**31 milliseconds, and a job of many episodes may last longer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,13 @@ class SupervisedRun(Run):
         self._closed = False
         self._prepared = threading.Event()
         self._ended = threading.Event()
-        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._thread = threading.Thread(target=self._supervise, name=f"sandbox-{spec.label}", daemon=True)
-        self._thread.start()
+        try:
+            self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            self._begin()
+        except (OSError, RuntimeError) as error:  # this process has no descriptor, or no thread, left
+            self._give_up()
+            raise _failed(error) from error
         self._prepared.wait()
         if self._error is not None:
             self.close()
@@ -160,6 +165,24 @@ class SupervisedRun(Run):
         os.close(self._wake_write)
         self._setting.release()
 
+    def _begin(self) -> None:
+        try:
+            self._thread.start()
+        except RuntimeError:
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            raise
+
+    def _give_up(self) -> None:
+        """Nobody supervises it: remove what the backend made before."""
+        self._closed = True
+        try:
+            self._clear_away()
+        finally:
+            if self._anchor is not None:
+                self._anchor.close()
+            self._setting.release()
+
     # --- the supervisor's side ---------------------------------------------------------------------------------------
 
     def _supervise(self) -> None:
@@ -200,7 +223,7 @@ class SupervisedRun(Run):
             return None
         if self._cause is not Cause.EXITED:
             return GRACE_SECONDS
-        return max(0.0, self._started + self._spec.limits.seconds - time.monotonic())
+        return min(LONGEST_SLEEP, max(0.0, self._started + self._spec.limits.seconds - time.monotonic()))
 
     def _keep_time(self) -> None:
         if self._seconds_left() == 0.0:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+
+import pytest
 
 from gauntlet_runtime.gateway.recorder import Recorder, pack
 from gauntlet_scoring.trajectory import Outcome, read_events
@@ -102,3 +106,29 @@ def test_a_large_record_is_packed_without_being_held_in_memory(tmp_path):
     assert peak < 16 << 20
     with zipfile.ZipFile(packed) as archive:
         assert archive.getinfo("trajectory.jsonl").file_size == 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("no_room", "said"),
+    [
+        pytest.param("resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))", "x" * 600, id="a line"),
+        pytest.param("resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))", "x" * 70_000, id="what stands beside it"),
+        pytest.param("(folder / 'blobs').touch()", "x" * 70_000, id="the folder of what stands beside it"),
+    ],
+)
+def test_a_gateway_that_cannot_write_its_record_ends_before_the_agent_sees_what_is_missing(tmp_path, no_room, said):
+    gateway = f"""
+import resource
+from pathlib import Path
+from gauntlet_runtime.gateway.recorder import Recorder
+
+folder = Path({str(tmp_path / "r")!r})
+recorder = Recorder(folder, episode="e", limit=1 << 20, on_full=lambda: None)
+call = recorder.tool_call("a", {{}}, overlaps=False)
+{no_room}
+recorder.tool_result(call, tool="a", result={{"content": [{{"type": "text", "text": {said!r}}}]}}, seconds=0.1)
+print("the agent is told the result")
+"""
+    done = subprocess.run([sys.executable, "-c", gateway], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 70)
+    assert "the record cannot be written" in done.stderr

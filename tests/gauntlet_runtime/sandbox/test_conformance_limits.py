@@ -82,6 +82,11 @@ def test_a_program_cannot_ignore_the_end(execute):
     assert verdict.cause is Cause.TIME_LIMIT
 
 
+def test_a_time_limit_may_be_longer_than_the_kernel_sleeps(execute):
+    """A job of hundreds of episodes: each may make its agent wait for an hour."""
+    assert execute("print('ran')", limits=Limits(seconds=1e9)).verdict.ok
+
+
 def test_the_time_before_the_start_does_not_count(prepare):
     run = prepare("print('ran')", limits=Limits(seconds=20))
     assert run.wait(0.3) is None

@@ -3,6 +3,7 @@ a host has its controllers in one version only, and what is read is plain text."
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -10,9 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from gauntlet_runtime.sandbox import this_process
+from gauntlet_runtime.sandbox import cgroups, this_process
 from gauntlet_runtime.sandbox.bubblewrap import Bubblewrap
-from gauntlet_runtime.sandbox.cgroups import ROOT, Hierarchy, HierarchyV2, find_hierarchy, group_of, remove_group
+from gauntlet_runtime.sandbox.cgroups import (
+    ROOT,
+    Hierarchy,
+    HierarchyV2,
+    find_hierarchy,
+    group_in,
+    group_of,
+    remove_group,
+)
 from gauntlet_runtime.sandbox.interface import Cause, Limits, SandboxGone, SandboxSpec
 
 EVENTS = "low 0\nhigh 0\nmax 31\noom {oom}\noom_kill 2\noom_group_kill 0\n"
@@ -117,6 +126,60 @@ def test_removing_a_group_kills_what_is_in_it():
         assert process.wait() == -9
     assert not any(folder.exists() for folder in hierarchy.folders(run))
     remove_group(hierarchy.folders(run)[0])
+
+
+@pytest.fixture
+def delegated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A group of version 2 that a plain user may do with as it likes, as systemd gives one to a session."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    session = tmp_path / "session"
+    (session / "gauntlet").mkdir(parents=True)
+    for folder in (tmp_path, session, session / "gauntlet"):
+        (folder / "cgroup.controllers").write_text("memory pids cpu\n")
+    return session
+
+
+def _found_from(session: Path, group: str) -> Hierarchy | None:
+    own = session / "own"
+    own.write_text(f"0::{group}\n")
+    return find_hierarchy(root=session.parent, own=own)
+
+
+def test_a_plain_users_process_that_asks_again_has_the_same_place(delegated):
+    """It was moved into a leaf the first time, and so were the processes that it starts."""
+    (delegated / "cgroup.procs").write_text(f"{os.getpid()}\n")
+    first = _found_from(delegated, "/session")
+    again = _found_from(delegated, "/session/worker")
+    assert first is not None
+    assert again is not None
+    assert first.folders("run") == again.folders("run") == [delegated / "gauntlet/run"]
+    assert not (delegated / "worker/worker").exists()
+
+
+def test_processes_that_come_and_go_meanwhile_take_no_limit_away(delegated, monkeypatch):
+    listed = iter([[os.getpid(), 99_999_999], [os.getppid()], []])
+    monkeypatch.setattr(cgroups, "processes_of", lambda group: next(listed))
+    write, moved = cgroups._write, []
+
+    def move(path: Path, value: int | str) -> None:
+        if value == 99_999_999:
+            raise ProcessLookupError(errno.ESRCH, "No such process")  # as the kernel says it
+        if path == delegated / "worker/cgroup.procs":
+            moved.append(value)
+        write(path, value)
+
+    monkeypatch.setattr(cgroups, "_write", move)
+    assert _found_from(delegated, "/session") is not None
+    assert moved == [os.getpid(), os.getppid()]
+
+
+def test_a_container_is_found_on_a_host_that_does_not_count_memory(tmp_path):
+    """Of version 1, started with cgroup_disable=memory."""
+    proc = tmp_path / "cgroup"
+    proc.write_text("3:pids:/docker/abc\n1:cpu,cpuacct:/docker/abc\n0::/\n")
+    hierarchy, run = group_in(proc.read_text(), root=tmp_path)
+    assert run == "abc"
+    assert hierarchy.controllers == {"pids", "cpu"}
 
 
 def test_no_group_is_made_where_the_platform_may_make_none(tmp_path):

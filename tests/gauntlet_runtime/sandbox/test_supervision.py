@@ -77,6 +77,41 @@ def test_whoever_waits_hears_that_it_was_not_cleared_away(tmp_path):
     assert run.released == 1
 
 
+def test_a_run_that_no_thread_can_supervise_is_the_sandboxs_fault_and_leaves_nothing(tmp_path, monkeypatch):
+    def no_thread(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    released: list[Broken] = []
+    monkeypatch.setattr(Broken, "_release", lambda run: released.append(run))
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(SandboxError, match="can't start new thread"):
+        Broken(tmp_path)
+    assert len(released) == 1
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_kill_that_comes_after_the_end_reaches_nobody_else() -> None:
+    """The number of a handle that was closed is given out again: here to another sandbox's."""
+    over, lives = subprocess.Popen(["sleep", "600"]), subprocess.Popen(["sleep", "600"])
+    late = Anchor(init=over.pid, init_handle=os.pidfd_open(over.pid))
+    number = late.init_handle
+    late.close()
+    other = Anchor(init=lives.pid, init_handle=os.pidfd_open(lives.pid))
+    try:
+        assert other.init_handle == number
+        late.kill()
+        late.close()
+        os.fstat(other.init_handle)
+        other.kill()
+        assert lives.wait(30) == -9
+    finally:
+        other.close()
+        for process in (over, lives):
+            process.kill()
+            process.wait()
+
+
 def test_an_end_is_waited_for_also_by_a_worker_that_has_many_files_open() -> None:
     """`select` takes no descriptor above 1023."""
     ends = subprocess.Popen(["sleep", "0.2"])

@@ -26,6 +26,7 @@ Isolation = Literal["submission", "scenario"]
 # the sandbox had failed.
 MOST_WORDS: Final = 256
 MOST_COMMAND_BYTES: Final = 64 << 10
+RESULT_BYTES: Final = 64 << 20  # of a score job's result as JSON: a source takes no more
 
 
 class _Message(BaseModel):

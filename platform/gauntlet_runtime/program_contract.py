@@ -40,6 +40,9 @@ REPORT_BYTES: Final = 8 << 20
 FILE_BYTES: Final = 64 << 20
 LINE_CHARACTERS: Final = 1 << 20  # of scenarios.jsonl: a page shows many of them at once
 MOST_SCORES: Final = 1000  # of a program, and of a scenario
+PROVENANCE_BYTES: Final = 32 << 10  # of provenance.json: it is kept in the record of each evaluation
+DETAIL_LEVELS: Final = 100  # of lists and objects within each other in a row's detail
+_LARGEST: Final = 10**300  # number in it that everybody reads again
 _NAME: Final = re.compile(r"[\w.:/@%^ -]{1,80}", re.ASCII)
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 _VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(SCORING_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
@@ -169,10 +172,10 @@ def _text(path: Path, *, limit: int = FILE_BYTES) -> str:
         raise ProgramFault(f"{path.name} is not UTF-8.") from error
 
 
-def _json(path: Path) -> Any:
+def _json(path: Path, *, limit: int = FILE_BYTES) -> Any:
     # Not the json module: it lets halves of surrogate pairs through, which a database refuses.
     try:
-        return pydantic_core.from_json(_without_nul(_text(path)))
+        return pydantic_core.from_json(_without_nul(_text(path, limit=limit)))
     except ValueError as error:
         raise ProgramFault(f"{path.name} is not valid JSON.") from error
 
@@ -222,8 +225,20 @@ def _scenarios(path: Path) -> list[dict[str, Any]]:
             raise ProgramFault(f"{place} holds more than {MOST_SCORES} scores.")
         for key, value in row.scores.items():
             _number(value, f"{place}: {_shown(key)}")
+        _check_detail(row.detail, place)
         rows.append(row.model_dump(mode="json"))
     return rows
+
+
+def _check_detail(value: Any, place: str, *, levels: int = DETAIL_LEVELS) -> None:
+    """Refuse what is read here and by nobody after this: it would look as if the platform had failed to store it."""
+    if isinstance(value, dict | list):
+        if not levels:
+            raise ProgramFault(f"{place}: its detail is nested deeper than {DETAIL_LEVELS} levels.")
+        for one in value.values() if isinstance(value, dict) else value:
+            _check_detail(one, place, levels=levels - 1)
+    elif isinstance(value, int) and not -_LARGEST < value < _LARGEST:
+        raise ProgramFault(f"{place}: its detail holds a number of more than 300 digits.")
 
 
 def _without_nul(line: str) -> str:
@@ -239,13 +254,13 @@ def _report(folder: Path) -> str | None:
         return None
     if path.stat().st_size > REPORT_BYTES:
         raise ProgramFault(f"The report is larger than {REPORT_BYTES >> 20} MiB.")  # its name is the program's word
-    return path.read_bytes().decode("utf-8", errors="replace")
+    return path.read_bytes().decode("utf-8", errors="replace").replace("\0", "\ufffd")  # no message holds NUL
 
 
 def _provenance(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
-    found = _json(path)
+    found = _json(path, limit=PROVENANCE_BYTES)
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         raise ProgramFault("provenance.json must be a flat object whose values are text.")
     return {str(key): value for key, value in found.items()}

@@ -15,6 +15,7 @@ from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.gateway.pool import GatewayPool
 from gauntlet_runtime.jobs import (
+    RESULT_BYTES,
     Failure,
     LeaseLost,
     ProgramScores,
@@ -126,12 +127,14 @@ class _Scoring:
         sources = [self._files.folder(program.program) for program in self._spec.programs]  # fetched by this thread
         with ThreadPoolExecutor(max_workers=PROGRAMS_AT_ONCE) as pool:
             outcomes = list(pool.map(self._score, self._spec.programs, sources))
-        return ScoreResult(
+        result = ScoreResult(
             programs=[outcome.scores for outcome in outcomes if outcome.scores is not None],
             failure=next((outcome.failure for outcome in outcomes if outcome.failure is not None), None),
             log="".join(outcome.log for outcome in outcomes),
             scorer_seconds=sum(outcome.seconds for outcome in outcomes),
         )
+        size = len(result.model_dump_json().encode())
+        return result if size <= RESULT_BYTES else result.model_copy(update=_too_much(size))
 
     def _input_mounts(self) -> list[Mount]:
         """The reference, read-only, and what is scored: as on Codabench a private copy where it was submitted."""
@@ -228,6 +231,15 @@ class _Scoring:
             log=log,
         )
         return Scored(scores=scores, failure=None, log=log, seconds=seconds)
+
+
+def _too_much(size: int) -> dict[str, object]:
+    """What becomes of a result that no source takes."""
+    message = (
+        f"What the scoring programs wrote takes {size >> 20} MiB together; {RESULT_BYTES >> 20} MiB are taken. "
+        "Write less detail into scenarios.jsonl, or a smaller report."
+    )
+    return {"programs": [], "failure": Failure(code=FailureCode.SCORING_ERROR, message=message)}
 
 
 def _failed(message: str, *, log: str, seconds: float) -> Scored:

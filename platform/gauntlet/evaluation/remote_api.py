@@ -33,7 +33,7 @@ from gauntlet.evaluation.errors import (
 )
 from gauntlet.evaluation.job_source import may_pass
 from gauntlet.evaluation.models import Job, WorkerState
-from gauntlet.evaluation.remote_bodies import read_message, received_file
+from gauntlet.evaluation.remote_bodies import MESSAGE_BYTES, read_message, received_file
 from gauntlet.evaluation.remote_models import (
     access_to_models,
     checked_amounts,
@@ -46,11 +46,11 @@ from gauntlet.evaluation.workers import report_worker_of
 from gauntlet.queues.authentication import IsWorker, WorkerAuthentication
 from gauntlet.queues.models import QueueToken
 from gauntlet.storage.streaming import download, send
-from gauntlet_runtime.jobs import Failure, LeaseLost, SourceUnavailable
+from gauntlet_runtime.jobs import RESULT_BYTES, Failure, LeaseLost, SourceUnavailable
 from gauntlet_runtime.metering import Reservation, Settlement
 from gauntlet_runtime.remote import messages
 
-RESULT_BYTES: Final = 64 << 20  # reports of a scoring program's may have 8 MiB each
+FINISH_BYTES: Final = RESULT_BYTES + MESSAGE_BYTES  # a result, and what it is wrapped in
 ANSWER_BYTES: Final = 32 << 20  # of a model, as JSON; half of it is what a provider may say
 _AGAIN_SECONDS: Final = 5.0
 _HEARTBEAT: Final = TypeAdapter(messages.Heartbeat)
@@ -235,7 +235,7 @@ class WorkerResult(_WorkerView):
     def post(self, request: Request, job_id: UUID) -> Response:
         """Store what came out."""
         held = _held(request, job_id)
-        remote_jobs.finish(held, read_message(request._request, _FINISHED, most=RESULT_BYTES))
+        remote_jobs.finish(held, read_message(request._request, _FINISHED, most=FINISH_BYTES))
         return Response(status=204)
 
 

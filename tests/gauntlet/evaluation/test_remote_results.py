@@ -7,15 +7,22 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.test import RequestFactory
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from gauntlet.evaluation import remote_api, remote_bodies, remote_records
 from gauntlet.evaluation.models import Episode, Evaluation, Job, Report, ScenarioScore, Score, SentRecord
 from gauntlet.storage.models import Artifact
-from gauntlet_runtime.jobs import Claim
+from gauntlet_runtime.jobs import Claim, ProgramScores, ScoreResult
+from gauntlet_runtime.program_contract import ProgramFault, read_outputs
+from gauntlet_runtime.remote.messages import Finished, FinishedScore
 
 pytestmark = pytest.mark.django_db
 
@@ -303,6 +310,35 @@ def test_the_bytes_must_be_those_that_the_address_names(remote: Any, running: Cl
     assert SentRecord.objects.get().times == 1
 
 
+@given(
+    detail=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.integers(10**290, 10**310) | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    ),
+    nested=st.integers(0, 250),
+    report=st.binary(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@example(detail=float("nan"), nested=99, report=b"a\0b")
+@example(detail=10**300, nested=0, report=b"")
+@example(detail=1, nested=190, report=b"")
+def test_what_a_scoring_program_wrote_is_its_own_fault_or_can_be_sent(
+    tmp_path: Path, detail: Any, nested: int, report: bytes
+) -> None:
+    """Never a result that its worker takes and the site does not: that would be told as a fault of the platform's."""
+    row = json.dumps({"scenario": "1", "trial": 1, "scores": {"a": 1}, "detail": {"x": "HERE"}})
+    row = row.replace('"HERE"', "[" * nested + json.dumps(detail) + "]" * nested)
+    for name, content in (("scores.json", b'{"a": 1}'), ("scenarios.jsonl", row.encode()), ("x.html", report)):
+        (tmp_path / name).write_bytes(content)
+    try:
+        found = vars(read_outputs(tmp_path))
+    except ProgramFault:
+        return
+    message = FinishedScore(result=ScoreResult(programs=[ProgramScores(key="rubric", **found)])).model_dump_json()
+    request = RequestFactory().post("/", message.encode(), content_type="application/json")
+    assert remote_bodies.read_message(request, TypeAdapter(Finished)).kind == "score"
+
+
 def test_a_score_job_takes_no_records(remote: Any, scoring: Claim) -> None:
     assert remote.send(scoring, b"x").status_code == 413
 
@@ -311,7 +347,7 @@ def test_too_large_a_body_is_refused_by_its_length_and_else_when_it_has_come(
     remote: Any, running: Claim, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_api, "most_bytes", lambda held: 100)
-    monkeypatch.setattr(remote_api, "RESULT_BYTES", 100)
+    monkeypatch.setattr(remote_api, "FINISH_BYTES", 100)
     monkeypatch.setattr(remote_api, "ANSWER_BYTES", 100)
     big = b" " * 101
     for method, path in (("PUT", f"files/sha256:{'0' * 64}"), ("POST", "finish")):

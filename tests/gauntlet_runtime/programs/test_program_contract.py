@@ -125,6 +125,11 @@ def test_the_other_outputs_are_read(tmp_path):
     assert read_outputs(tmp_path).detailed_results == "the named one"
 
 
+def row_with(value):
+    """A row of scenarios.jsonl whose detail holds this JSON."""
+    return f'{{"scenario": "1", "trial": 1, "scores": {{}}, "detail": {{"x": {value}}}}}'
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -136,6 +141,9 @@ def test_the_other_outputs_are_read(tmp_path):
         ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {}, "42": 0}', "line 1: the line is"),
         ("scenarios.jsonl", '{"scenario": "1", "trial": 1, "scores": {}}\n' * 2, "line 2: this scenario and trial"),
         ("scenarios.jsonl", " " * (1 << 20) + "{}", "line 1 is longer"),
+        ("scenarios.jsonl", row_with("[" * 150 + "]" * 150), "line 1: its detail is nested deeper than 100"),
+        ("scenarios.jsonl", row_with("9" * 400), "line 1: its detail holds a number of more than 300 digits"),
+        ("provenance.json", json.dumps({"versions": "x" * 40_000}), "provenance.json is larger than 32 KiB"),
         ("provenance.json", '{"a": "\\ud800"}', "provenance.json is not valid JSON"),
         ("provenance.json", '{"a": 1}', "provenance.json must be a flat object"),
     ],
@@ -153,6 +161,8 @@ def test_nul_in_what_a_program_quotes_becomes_a_replacement_character(tmp_path):
     row = {"scenario": "1", "trial": 1, "scores": {"a": 1}, "detail": detail}
     (tmp_path / "scenarios.jsonl").write_text(json.dumps(row))
     (tmp_path / "provenance.json").write_text(json.dumps({"model": "a\0b"}))
+    (tmp_path / "detailed_results.html").write_text("<p>a\0b</p>")
     outputs = read_outputs(tmp_path)
+    assert outputs.detailed_results == "<p>a\ufffdb</p>"
     assert outputs.scenarios[0]["detail"] == {"quoted": "a\ufffdb", "escaped": "\\u0000"}
     assert outputs.provenance == {"model": "a\ufffdb"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gauntlet_runtime import programs
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.jobs import LeaseLost, SandboxLimits, ScoredEpisode, ScoreSpec, ScoringProgramSpec
 from gauntlet_runtime.programs import run_score
@@ -157,6 +158,17 @@ def test_a_limit_that_ends_a_program_is_named(scorer, script, limits, said):
     result = scorer.run(scorer.program("p", script), limits=limits)
     assert result.failure.code is FailureCode.SCORING_ERROR
     assert said in result.failure.message
+
+
+def test_results_that_no_source_takes_are_the_programs_fault(scorer, monkeypatch):
+    """Whatever makes them so large: each file is within its own bound."""
+    script = WRITES + "(out / 'scores.json').write_text('{\"a\": 1}'); (out / 'x.html').write_text('x' * 3000)"
+    assert scorer.run(scorer.program("p", script)).failure is None
+    monkeypatch.setattr(programs, "RESULT_BYTES", 5000)
+    assert scorer.run(scorer.program("p", script)).failure is None
+    result = scorer.run(scorer.program("p", script), scorer.program("q", script))
+    assert (result.programs, result.failure.code) == ([], FailureCode.SCORING_ERROR)
+    assert "Write less detail into scenarios.jsonl, or a smaller report." in result.failure.message
 
 
 def test_a_program_without_metadata_is_a_scoring_error(room, scorer):

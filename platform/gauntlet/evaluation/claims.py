@@ -44,13 +44,21 @@ def claim_next(*, queues: Sequence[str], worker: str, queue_token: QueueToken | 
     Args:
         queue_token: by which the worker of an own queue comes; nobody else gets jobs of queues that somebody owns
     """
-    pk = lock_next(queues=queues, host=host_of(worker), owned=queue_token is not None)
-    if pk is None:
-        return None
-    job = Job.objects.get(pk=pk)
+    host, owned = host_of(worker), queue_token is not None
     with_spec = ("submission__phase", "submission__agent_bundle", "task__reference_data")  # its spec is built at once
     evaluations = Evaluation.objects.select_for_update(of=["self"]).select_related(*with_spec)
-    evaluation = evaluations.get(pk=job.evaluation_id)
+    while (pk := lock_next(queues=queues, host=host, owned=owned)) is not None:
+        job = Job.objects.get(pk=pk)
+        evaluation = evaluations.get(pk=job.evaluation_id)
+        if evaluation.state in GOING_ON:
+            _lease(job, evaluation, worker=worker, queue_token=queue_token)
+            return job
+        move_job(job, JobState.FAILED)  # it was cancelled, or failed, while this waited for it
+    return None
+
+
+def _lease(job: Job, evaluation: Evaluation, *, worker: str, queue_token: QueueToken | None) -> None:
+    """Lease a locked job. Its times are the database's, and not read again here: nobody else claims until this ends."""
     job.attempt += 1
     job.token = uuid.uuid4()
     job.worker = worker
@@ -62,7 +70,6 @@ def claim_next(*, queues: Sequence[str], worker: str, queue_token: QueueToken | 
         begun = EvaluationState.SCORING if job.kind == JobKind.SCORE else EvaluationState.RUNNING
         move_evaluation(evaluation, begun)
     job.evaluation = evaluation
-    return job  # its times are the database's, and not read again here: nobody else claims until this ends
 
 
 def renew(*, job: uuid.UUID, token: uuid.UUID) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from gauntlet.celery import ring
 from gauntlet.competitions.models import Phase
@@ -153,7 +152,7 @@ def _store_episode(episode: Episode, result: EpisodeResult, *, trajectory: Artif
         episode.job = None
     else:
         episode.outcome = result.outcome
-        episode.ended_at = episode.ended_at or timezone.now()
+        episode.ended_at = episode.ended_at or database_now()
     episode.save()
 
 

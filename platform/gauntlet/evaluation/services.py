@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
-from django.utils import timezone
 
 import gauntlet
 from gauntlet.accounts.models import User
@@ -17,7 +16,7 @@ from gauntlet.evaluation.claims import GOING_ON, drop_jobs_on_commit
 from gauntlet.evaluation.collecting import create_episodes, create_first_job, create_score_job
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.states import EvaluationState
-from gauntlet.evaluation.transitions import move_evaluation
+from gauntlet.evaluation.transitions import database_now, move_evaluation
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import cancel_unchecked
 
@@ -38,7 +37,7 @@ def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluat
         task=task,
         number=last + 1,
         seed=secrets.randbits(31),
-        queued_at=timezone.now(),
+        queued_at=database_now(),
         episodes_total=task.scenarios.count() * submission.phase.trials if task.takes == Takes.AGENTS else 0,
         record=_record(submission, task),
     )

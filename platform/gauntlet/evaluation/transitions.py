@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
@@ -38,7 +37,7 @@ def move_evaluation(
     EVALUATION.check(before, state)
     evaluation.state = state
     if field := _TIME_FIELD.get(state):
-        setattr(evaluation, field, timezone.now())
+        setattr(evaluation, field, database_now())
     if failure:
         evaluation.failure_code, evaluation.failure_message = failure.code, failure.message
     evaluation.save()
@@ -81,5 +80,5 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reaso
 
 
 def database_now() -> Now:
-    """The database's clock: leases are compared on no other."""
+    """The database's clock: no lease is compared, and no step told, on another. Hosts' own may differ."""
     return Now()

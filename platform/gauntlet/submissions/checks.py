@@ -4,6 +4,7 @@ A container image is checked in its place (`image_check`), results are unpacked 
 
 A checker holds a lock of its database session while it works. When the process dies, the database lets go of the lock,
 and the sweeper puts the submission back; the number of the attempt is the fence against a checker that comes late.
+Times are the database's: checkers' hosts may have clocks that are far off.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import OuterRef, Q, Subquery
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from gauntlet.celery import ring
 from gauntlet.competitions.bundle.findings import Finding, Findings, Place
@@ -100,7 +101,7 @@ def _parked(submission: Submission) -> Outcome | None:
 def reclaim_stuck_checks(older_than: timedelta = _GRACE) -> int:
     """Put back the submissions whose checker died, and remove what it left on this host; return how many."""
     remove_left_behind()
-    started = Q(check_started_at__lt=timezone.now() - older_than)
+    started = Q(check_started_at__lt=Now() - older_than)
     reclaimed = 0
     for submission in Submission.objects.filter(started, state=SubmissionState.CHECKING):
         with transaction.atomic():
@@ -131,28 +132,28 @@ def _claimed() -> Iterator[Submission | None]:
 
     Participants take turns: first whose last check was begun the longest ago, and the oldest of theirs.
     """
-    with transaction.atomic():
-        now = timezone.now()
-        rested = Q(check_started_at__isnull=True) | Q(check_started_at__lt=now - _RETRY_AFTER)
-        begun = Submission.objects.filter(participant=OuterRef("participant"), check_started_at__isnull=False)
-        last_turn = Subquery(begun.order_by("-check_started_at").values("check_started_at")[:1])
-        submission = (
-            Submission.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(rested, state=SubmissionState.RECEIVED)
-            .order_by(last_turn.asc(nulls_first=True), "created_at")
-            .first()
-        )
-        if submission is not None and not _try_lock(submission, "pg_try_advisory_lock"):
-            submission = None  # whoever put it back has not let go of it yet
-        if submission is not None:
-            move(
-                submission,
-                SubmissionState.CHECKING,
-                changes={"check_attempts": submission.check_attempts + 1, "check_started_at": now},
-            )
+    submission: Submission | None = None
     try:
+        with transaction.atomic():
+            rested = Q(check_started_at__isnull=True) | Q(check_started_at__lt=Now() - _RETRY_AFTER)
+            begun = Submission.objects.filter(participant=OuterRef("participant"), check_started_at__isnull=False)
+            last_turn = Subquery(begun.order_by("-check_started_at").values("check_started_at")[:1])
+            submission = (
+                Submission.objects.select_for_update(skip_locked=True, of=("self",))
+                .filter(rested, state=SubmissionState.RECEIVED)
+                .order_by(last_turn.asc(nulls_first=True), "created_at")
+                .first()
+            )
+            if submission is not None and not _try_lock(submission, "pg_try_advisory_lock"):
+                submission = None  # whoever put it back has not let go of it yet
+            if submission is not None:
+                move(
+                    submission,
+                    SubmissionState.CHECKING,
+                    changes={"check_attempts": submission.check_attempts + 1, "check_started_at": Now()},
+                )
         yield submission
-    finally:
+    finally:  # also where the move was not stored: a rollback alone does not let go of a session's lock
         if submission is not None:
             with suppress(DatabaseError):  # a lost connection has let go of the lock already
                 _call("pg_advisory_unlock", _lock_number(submission))
@@ -204,7 +205,7 @@ def _conclude(submission: Submission, outcome: Outcome, *, on_accept: Callable[[
                 **(without_upload(held) if "container" in outcome.agent else {}),
                 "findings": [finding.as_dict() for finding in outcome.findings],
                 "check_log": outcome.log,
-                "checked_at": timezone.now(),
+                "checked_at": Now(),
             },
         )
         on_accept(held)
@@ -230,7 +231,7 @@ def _reject(held: Submission, outcome: Outcome) -> None:
             "failure_message": outcome.message,
             "findings": [finding.as_dict() for finding in outcome.findings],
             "check_log": outcome.log,
-            "checked_at": timezone.now(),
+            "checked_at": Now(),
             **(without_upload(held) if theirs else {}),
         },
     )

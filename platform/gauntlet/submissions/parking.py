@@ -8,13 +8,12 @@ changed, or one that came to its end meanwhile, begins anew.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
@@ -36,7 +35,7 @@ def note_fault(submission: Submission) -> str:
 
     In the transaction that records the fault. Locks the file's row. Emits ``file.parked`` where it is parked.
     """
-    now = timezone.now()
+    now = _now()
     faults, _ = FileFaults.objects.select_for_update().get_or_create(
         digest=submission.sent_digest, defaults={"last_at": now}
     )
@@ -46,10 +45,18 @@ def note_fault(submission: Submission) -> str:
     if faults.in_a_row >= IN_A_ROW:
         growth = _GROWTH ** min(faults.in_a_row - IN_A_ROW, 8)
         faults.parked_until = now + min(_LONGEST, _FIRST * growth)
-        record_event(faults, "file.parked", reason=told(faults), data={"submission": str(submission.pk)})
+        record_event(faults, "file.parked", reason=told(faults, now=now), data={"submission": str(submission.pk)})
         log.error("file.parked", digest=faults.digest, in_a_row=faults.in_a_row, until=str(faults.parked_until))
     faults.save()
-    return told(faults)
+    return told(faults, now=now)
+
+
+def _now() -> datetime:
+    """By the database's clock: those of the hosts that note a fault, and that look for one, may differ."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT statement_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
 
 
 def _went_well_since(faults: FileFaults) -> bool:
@@ -61,9 +68,9 @@ def _went_well_since(faults: FileFaults) -> bool:
     return same.filter(finished | ((refused | failed) & ~Q(given_back_for=Owner.PLATFORM))).exists()
 
 
-def told(faults: FileFaults) -> str:
+def told(faults: FileFaults, *, now: datetime) -> str:
     """Why a file is not tried now, and what to do; nothing where it is."""
-    if faults.parked_until is None or faults.parked_until <= timezone.now():
+    if faults.parked_until is None or faults.parked_until <= now:
         return ""
     return (
         f"The platform failed at this very file {faults.in_a_row} times in a row, and its operators were told. So that "
@@ -75,7 +82,7 @@ def told(faults: FileFaults) -> str:
 def why_parked(digest: str) -> str:
     """The same by a file's digest."""
     faults = FileFaults.objects.filter(digest=digest).first()
-    return "" if faults is None else told(faults)
+    return "" if faults is None else told(faults, now=_now())
 
 
 def refuse_parked(digest: str) -> None:
@@ -84,10 +91,12 @@ def refuse_parked(digest: str) -> None:
     Raises:
         FileParked
     """
-    faults = FileFaults.objects.filter(digest=digest, parked_until__gt=timezone.now()).first()
-    if faults is not None and faults.parked_until is not None:
-        wait = (faults.parked_until - timezone.now()).total_seconds()
-        raise FileParked(told(faults), retry_after=max(1.0, wait))
+    faults = FileFaults.objects.filter(digest=digest, parked_until__isnull=False).first()
+    if faults is None or faults.parked_until is None:
+        return
+    now = _now()
+    if said := told(faults, now=now):
+        raise FileParked(said, retry_after=max(1.0, (faults.parked_until - now).total_seconds()))
 
 
 @transaction.atomic

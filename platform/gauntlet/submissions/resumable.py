@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from gauntlet.accounts.models import User
@@ -129,10 +130,10 @@ def end(upload: Upload) -> None:
 def sweep_uploads() -> int:
     """Remove uploads that have expired, and parts of which no upload is left; return how many."""
     removed = 0
-    now = timezone.now()
-    for upload in Upload.objects.filter(expires_at__lte=now):
+    expired = Upload.objects.filter(expires_at__lte=Now())  # a worker sweeps, whose own clock may be far off
+    for upload in expired:
         # Looked at again: a part that came meanwhile has given it its whole time.
-        if Upload.objects.filter(pk=upload.pk, expires_at__lte=now).delete()[0]:
+        if expired.filter(pk=upload.pk).delete()[0]:
             parts().remove(upload)
             removed += 1
     return removed + parts().sweep(lambda: {str(one) for one in Upload.objects.values_list("pk", flat=True)})

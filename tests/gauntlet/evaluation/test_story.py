@@ -72,7 +72,7 @@ def test_an_estimate_does_not_depend_on_what_workers_clocks_say(
     start()
     late = timezone.now() - timedelta(hours=1)
     with monkeypatch.context() as patched:
-        patched.setattr("gauntlet.evaluation.transitions.timezone.now", lambda: late)
+        patched.setattr(timezone, "now", lambda: late)
         worker.finish_all()
     assert tell(start()).evaluations[0].estimate_seconds == 0
 

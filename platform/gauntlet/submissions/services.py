@@ -16,6 +16,7 @@ from gauntlet.accounts.services import record_event
 from gauntlet.api_errors import DomainError
 from gauntlet.celery import ring
 from gauntlet.competitions.access import approved_participation
+from gauntlet.competitions.errors import PhaseNotFound
 from gauntlet.competitions.models import Phase
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
@@ -84,7 +85,7 @@ def receive(
     Emits ``submission.received`` and rings the workers.
 
     Raises:
-        NotParticipating, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom, FileParked
+        NotParticipating, PhaseNotFound, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom, FileParked
         KeyUsed: ``once`` was said of another file.
     """
     participation = approved_participation(participant, phase.competition)
@@ -94,8 +95,7 @@ def receive(
     with room_or_refusal():
         bundle = store(cast(BinaryIO, upload), form=Form.FILE)
     with transaction.atomic():
-        # As it is now: its organizer may have closed it while the file was stored.
-        phase = Phase.objects.select_related("competition").get(pk=phase.pk)
+        phase = _as_it_is_now(phase)
         owner, team = held_entrant(participation)
         if sent is not None and (earlier := _held_submission(sent)) is not None:
             return earlier
@@ -130,6 +130,14 @@ def receive(
         # The platform's workers check it, whoever owns the queue in which it is to wait then.
         ring(phase.queue if phase.queue in settings.QUEUES else "default")
     return submission
+
+
+def _as_it_is_now(phase: Phase) -> Phase:
+    """Its organizer may have closed it, or an operator removed it, while the file was stored."""
+    found = Phase.objects.select_related("competition").filter(pk=phase.pk).first()
+    if found is None:
+        raise PhaseNotFound("The competition has no such phase any more.")
+    return found
 
 
 def receive_sent(

@@ -75,20 +75,22 @@ def held_entrant(participation: Participation) -> tuple[User, Team | None]:
     for a last attempt one gets it. In a transaction only.
 
     Raises:
-        NotParticipating: the captain may not take part any more.
+        NotParticipating: the person, or the captain, may not take part any more, or does not.
     """
-    captain = Participation.objects.filter(pk=participation.pk).values_list("team__captain", flat=True).get()
+    captain = Participation.objects.filter(pk=participation.pk).values_list("team__captain", flat=True).first()
     people = [participation.user_id] if captain is None else [participation.user_id, captain]
     rows = Participation.objects.select_for_update().filter(competition=participation.competition_id, user__in=people)
     held = {row.user_id: row for row in rows.order_by("pk")}
-    own = held[participation.user_id]
+    own = held.get(participation.user_id)
+    if own is None:
+        raise NotParticipating("You do not take part in this competition any more. Join it again on its page.")
     # Read after the lock, and by itself: a statement that has waited for it shows a joined row as it was before.
     team = Team.objects.select_related("captain").get(pk=own.team_id) if own.team_id is not None else None
     if (team.captain_id if team else None) != captain:
         return held_entrant(own)  # joined or left meanwhile
     if team is None:
         return own.user, None
-    if held[team.captain_id].state != ParticipationState.APPROVED:
+    if team.captain_id not in held or held[team.captain_id].state != ParticipationState.APPROVED:
         raise NotParticipating("The captain of your team may not take part any more, so it cannot submit.")
     return team.captain, team
 

@@ -44,6 +44,8 @@ class StoredScores:
 def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> None:
     """Store the scores and finish the evaluation; it comes into force in the place of an earlier one.
 
+    One that ends after its own rerun was finished does not: the rerun's result is what stands by then.
+
     Locks the job, then its evaluation. Emits job.done and evaluation.finished, or job.lost and what follows from it.
 
     Raises:
@@ -76,8 +78,9 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
         Submission.objects.select_for_update(of=["self"]).select_related("phase").get(pk=evaluation.submission_id)
     )
     same = Evaluation.objects.filter(submission=submission, task=evaluation.task_id)
-    same.filter(in_force=True).update(in_force=False)
-    evaluation.in_force = True
+    evaluation.in_force = not same.filter(in_force=True, number__gt=evaluation.number).exists()
+    if evaluation.in_force:
+        same.filter(in_force=True).update(in_force=False)
     move_evaluation(evaluation, EvaluationState.FINISHED)
     record_again(submission)
 

@@ -11,6 +11,7 @@ nobody of them submits, joins or leaves meanwhile, and no result is recorded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -202,8 +203,19 @@ def _hand_over(competition: Competition, *, people: Sequence[User], to: User, te
             submission.sent_by_id = None
         submission.participant, submission.team = to, team
     Submission.objects.bulk_update(given, ["participant", "team", "sent_by"])
+    transaction.on_commit(lambda: _give_turns([one.pk for one in given], to=to), robust=True)
     remove_entries(competition, participants=[one.pk for one in people])
     place_participant(competition, to.pk)
+
+
+def _give_turns(submissions: Sequence[UUID], *, to: User) -> None:
+    """Let the jobs take the new captain's turns that were queued while the above waited for whoever queued them.
+
+    Until none is left: whoever held one of these meanwhile may have queued another.
+    """
+    jobs = Job.objects.filter(evaluation__submission__in=submissions, evaluation__submission__participant=to)
+    while jobs.exclude(participant=to).update(participant=to):
+        pass
 
 
 def _carry(team: Team, people: Iterable[Participation]) -> None:

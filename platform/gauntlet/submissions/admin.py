@@ -51,6 +51,10 @@ class SubmissionAdmin(SubmissionAdminBase):
         """Never by hand."""
         return False
 
+    def has_delete_permission(self, request: HttpRequest, obj: Submission | None = None) -> bool:
+        """Never: its worker may be at it, boards stand on it, and quotas count it. An organizer excludes it instead."""
+        return False
+
 
 @admin.register(FileFaults)
 class FileFaultsAdmin(FileFaultsAdminBase):

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from gauntlet.competitions.models import Column, Leaderboard
+from gauntlet.leaderboards.exact import deviation_of_means, mean, total
 from gauntlet.leaderboards.scores import TaskScores, TrialScore, pick, taken, takes_part
-from gauntlet_scoring.statistics import bootstrap_interval, mean, pass_hat_k, standard_deviation
+from gauntlet_scoring.statistics import bootstrap_interval, pass_hat_k
 
 _COMBINE: Final[dict[str, Callable[[Sequence[float]], float]]] = {
     "mean": mean,
     "avg": mean,
-    "sum": math.fsum,
+    "sum": total,
     "min": min,
     "max": max,
 }
@@ -54,6 +55,11 @@ class PassMark(NamedTuple):
 def over_trials(column: Column) -> bool:
     """Whether the column says how trials compare, so that one trial alone has no value in it."""
     return column.over not in _COMBINE
+
+
+def trials_needed(column: Column) -> int:
+    """Of how many trials a scenario must have a result for the column to have a value."""
+    return 2 if column.over == "std" else int(column.over.removeprefix("pass^")) if over_trials(column) else 1
 
 
 def pass_marks(columns: Iterable[Column]) -> list[PassMark]:
@@ -108,7 +114,7 @@ def _combined(how: str, numbers: Sequence[float]) -> Value | None:
         value = _COMBINE[how](numbers)
     except OverflowError:
         return None
-    return Value(value=value) if math.isfinite(value) else None
+    return Value(value=value + 0.0) if math.isfinite(value) else None  # -0.0 would be shown with its sign
 
 
 def scenario_scores(column: Column, tasks: Sequence[TaskScores]) -> list[TrialScore]:
@@ -135,7 +141,7 @@ def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
         return _spread(rows)
     how = column.over
     if column.over.startswith("pass^"):
-        how, rows = "mean", _passing(rows, k=int(column.over.removeprefix("pass^")), pass_at=column.pass_at or 0.0)
+        how, rows = "mean", _passing(rows, k=trials_needed(column), pass_at=column.pass_at or 0.0)
     numbers = [row.value for row in rows]
     whole = _combined(how, numbers)
     if whole is None or column.interval != "bootstrap" or _COMBINE[how] is not mean:
@@ -143,29 +149,33 @@ def _from_trials(column: Column, rows: Sequence[TrialScore]) -> Value | None:
     scenarios = [row.scenario for row in rows]
     if len(set(scenarios)) < 2:  # one scenario says nothing of others: an interval of no width would say it is sure
         return whole
-    interval = bootstrap_interval(numbers, scenarios=scenarios)
+    return _with_interval(whole, numbers, scenarios=scenarios)
+
+
+def _with_interval(whole: Value, numbers: Sequence[float], *, scenarios: Sequence[str]) -> Value:
+    """A mean with its interval, which holds it; without one where the numbers are too large to be drawn."""
+    assert whole.value is not None  # noqa: S101  for the type checker: it was combined from these numbers
+    try:
+        interval = bootstrap_interval(numbers, scenarios=scenarios)
+    except OverflowError:
+        return whole
     if not math.isfinite(interval.high - interval.low):
         return whole
-    return Value(value=whole.value, low=interval.low, high=interval.high)
+    # Drawn means are rounded as they are added, so that those of equal numbers may lie beside the mean.
+    return replace(whole, low=min(interval.low, whole.value), high=max(interval.high, whole.value))
 
 
 def _spread(rows: Sequence[TrialScore]) -> Value | None:
-    """How much the trials differ; None where there are no two.
-
-    On the scenarios of which all were verified: means over different scenarios differ because these do.
-    """
-    scenarios: dict[str, dict[int, float]] = {}
+    """How much the trials differ; None where there are no two. The rows are those of whole scenarios."""
+    trials: dict[int, list[float]] = {}
     for row in rows:
-        scenarios.setdefault(row.scenario, {})[row.trial] = row.value
-    trials = sorted({row.trial for row in rows})
-    whole = [values for values in scenarios.values() if len(values) == len(trials)]
-    if len(trials) < 2 or not whole:
+        trials.setdefault(row.trial, []).append(row.value)
+    if len(trials) < 2:
         return None
     try:
-        value = standard_deviation([mean([values[trial] for values in whole]) for trial in trials])
+        return Value(value=deviation_of_means(trials.values()))
     except OverflowError:
         return None
-    return Value(value=value) if math.isfinite(value) else None
 
 
 def _passing(rows: Sequence[TrialScore], *, k: int, pass_at: float) -> list[TrialScore]:

@@ -15,6 +15,7 @@ from gauntlet.competitions.models import Column, Leaderboard, Phase, Sorting
 from gauntlet.csv_cells import safe_cell
 from gauntlet.leaderboards.columns import primary_column, shown_columns
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.one_moment import one_moment
 from gauntlet.leaderboards.selectors import ENTRANT, Published, best_first, in_order, published
 
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
@@ -34,10 +35,12 @@ class _Standing(NamedTuple):
     rank: int  # among baselines, if it is one
 
 
+@one_moment()
 def board_csv(*, leaderboard: Leaderboard, phase: Phase) -> Iterator[str]:
     """A board as CSV, best first, in pieces of some hundred lines.
 
-    Everything is read before this returns: an error is an answer of its own and not the end of half a file.
+    Everything is read before this returns, as of one moment: an error is an answer of its own and not the end of half a
+    file.
     """
     columns = shown_columns(leaderboard)
     primary = primary_column(leaderboard)

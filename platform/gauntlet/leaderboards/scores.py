@@ -62,7 +62,8 @@ def taken(column: Column, tasks: Sequence[TaskScores]) -> Taken:
     A trial that ran and has no score was not verified: nobody could say how good it is, and its agent may be why. With
     ``unverified: fail`` it counts with the worst value, so that a doubtful result is never worth more than a wrong one;
     where the worst value is not known the column has none. With ``exclude`` it is left out, as long as the share of
-    ``min_verified`` and, of each task, one trial was verified. A spread leaves out by itself what it cannot compare.
+    ``min_verified`` and, of each task, one trial was verified. A spread is over the scenarios of which every trial was
+    verified: means over different scenarios differ because these do.
     """
     parts = [_Part.of(task, column, name=task.task or str(number)) for number, task in enumerate(tasks)]
     parts = [part for part in parts if part.takes_part]
@@ -76,7 +77,11 @@ def taken(column: Column, tasks: Sequence[TaskScores]) -> Taken:
         rows += lacking
     else:
         whole = all(part.rows or part.has_nothing for part in parts)
-        whole = whole and len(rows) >= column.min_verified * (len(rows) + len(lacking))
+        # As a quotient: 0.55 times 100 is a little more than 55.
+        whole = whole and (not lacking or len(rows) / (len(rows) + len(lacking)) >= column.min_verified)
+        if column.over == "std":
+            parted = {row.scenario for row in lacking}
+            rows = [row for row in rows if row.scenario not in parted]
     return Taken(rows if whole else [], unverified=len(lacking) if column.unverified else 0)
 
 

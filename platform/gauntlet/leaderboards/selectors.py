@@ -13,7 +13,9 @@ from django.db.models.functions import Coalesce, Rank
 
 from gauntlet.competitions.models import Column, Leaderboard, Phase, Scenario, Sorting
 from gauntlet.leaderboards.columns import primary_column, shown_columns
+from gauntlet.leaderboards.figures import figure
 from gauntlet.leaderboards.models import ColumnValue, Entry
+from gauntlet.leaderboards.one_moment import one_moment
 from gauntlet.submissions.models import Submission
 
 PAGE_SIZE = 100
@@ -36,7 +38,7 @@ class Cell(NamedTuple):
     @property
     def text(self) -> str:
         """The value with the column's digits."""
-        return "–" if self.value is None else f"{self.value:.{self.precision}f}"
+        return "–" if self.value is None else figure(self.value, self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,7 @@ class Board:
     high: float
 
 
+@one_moment()
 def board(
     *,
     leaderboard: Leaderboard,
@@ -143,8 +146,8 @@ def board(
         scenarios=scenarios["all"],
         hidden_scenarios=scenarios["hidden"],
         updated_at=summary["latest"],
-        low=primary.low if primary.low is not None else summary["low"] or 0.0,
-        high=primary.high if primary.high is not None else summary["high"] or 1.0,
+        low=next((end for end in (primary.low, summary["low"]) if end is not None), 0.0),
+        high=next((end for end in (primary.high, summary["high"]) if end is not None), 1.0),
     )
 
 
@@ -274,6 +277,7 @@ class Comparison:
     leader: float | None
 
 
+@one_moment()
 def compare(submission: Submission) -> list[Comparison]:
     """How a submission stands, column by column of the competition's first board; empty where there is none.
 

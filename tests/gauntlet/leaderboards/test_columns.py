@@ -88,12 +88,12 @@ def test_a_computed_column_combines_others_and_is_empty_when_one_is() -> None:
     assert "both" not in column_values(columns, [TaskScores(aggregates={"p.a": 1.0})])
 
 
-@pytest.mark.parametrize("over", ["sum", "mean"])
-def test_what_adds_up_to_no_finite_number_leaves_the_column_empty(over: str) -> None:
+def test_what_adds_up_to_no_finite_number_leaves_the_column_empty() -> None:
     huge = [1.7e308, 1.7e308]
-    assert column_values([column(over=over, interval="bootstrap")], [scenarios(*huge)]) == {}
+    assert column_values([column(over="sum", interval="bootstrap")], [scenarios(*huge)]) == {}
     tasks = [TaskScores(aggregates={"rubric.score": value}) for value in huge]
-    assert column_values([column(over=over)], tasks) == {}
+    assert column_values([column(over="sum")], tasks) == {}
+    assert column_values([column()], tasks) == {"c": Value(value=1.7e308)}  # their mean is one
     parts = [column(index=number, key=f"k{number}") for number in range(2)]
     whole = column(index=2, key="whole", source="", computation="sum", computation_indexes=[0, 1])
     values = column_values([*parts, whole], [TaskScores(aggregates={"rubric.score": 1.7e308})])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+#: As OWASP's page on CSV injection has them, with the wide forms that spreadsheets of East Asia read as the others.
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", *"＝＋－＠")
 
 
 def safe_cell(text: str) -> str:

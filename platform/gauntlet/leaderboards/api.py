@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 
 from gauntlet.api_requests import AnyAccept
 from gauntlet.leaderboards.access import access_board
+from gauntlet.leaderboards.columns import trials_needed
 from gauntlet.leaderboards.export import board_csv
 from gauntlet.leaderboards.selectors import Board, Row, board
 from gauntlet.submissions.teams import entrant_id
@@ -42,12 +43,15 @@ def board_json(found: Board) -> dict[str, Any]:
         "updated_at": found.updated_at,
         "scenarios": found.scenarios,
         "hidden_scenarios": found.hidden_scenarios,
+        "trials": found.phase.trials,
         "columns": [
             {
                 "key": column.key,
                 "title": column.title,
                 "sorting": column.sorting,
                 "precision": column.precision,
+                "over": "" if column.computation else column.over,
+                "trials_needed": trials_needed(column),
                 "primary": column == found.primary,
                 "unverified": column.unverified,
                 "min_verified": column.min_verified,

@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from gauntlet.competitions.models import Column
+from gauntlet.leaderboards.columns import trials_needed
 from gauntlet.leaderboards.scores import unverified_told
 from gauntlet.leaderboards.selectors import Board, Cell, Published, Row
 from gauntlet.web.templatetags.gauntlet_ui import bar
@@ -120,6 +121,29 @@ def unverified_rules(board: Board) -> list[str]:
         if any((cell := row.cells.get(column.key)) and cell.unverified for row in board.rows)
     ]
     return [f"{column.title}: {unverified_told(column)}" for column in columns]
+
+
+def notes(board: Board) -> list[str]:
+    """What a reader of these rows may wonder about: columns without values, and equal figures with unequal ranks."""
+    trials = "once" if board.phase.trials == 1 else f"{board.phase.trials} times"
+    told = [
+        f"{column.title} has no value here: it needs {needed} trials of a scenario, and this phase runs each {trials}."
+        for column in in_order(board)
+        if (needed := trials_needed(column)) > board.phase.trials
+    ]
+    ranks: dict[str, int] = {}
+    ranked = [(row.cells.get(board.primary.key), row.rank) for row in board.rows if row.rank is not None]
+    if any(cell and ranks.setdefault(cell.text, rank) != rank for cell, rank in ranked):
+        told.append(
+            f"Where two rows show the same {board.primary.title} and have different ranks, digits that are not shown "
+            "decide; the CSV and the JSON have them all."
+        )
+    return told
+
+
+def has_intervals(board: Board) -> bool:
+    """Whether a row of this page has an interval beside its primary score."""
+    return any((cell := row.cells.get(board.primary.key)) and cell.low is not None for row in board.rows)
 
 
 def published_rows(board: Board) -> SafeString:

@@ -17,7 +17,7 @@ def rows(study):
     return list(csv.DictReader(io.StringIO(answers_csv(study))))
 
 
-@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"])
 def test_what_a_spreadsheet_would_compute_is_text(begin):
     assert safe_cell(f"{begin}1+1") == f"'{begin}1+1"
     assert safe_cell(f"1{begin}") == f"1{begin}"

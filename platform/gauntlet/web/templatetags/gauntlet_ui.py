@@ -259,11 +259,12 @@ def field(bound: BoundField, hint: str = "", label: str = "") -> dict[str, Any]:
 @register.simple_tag
 def bar(cell: Any, low: float, high: float) -> SafeString:
     """A value and its interval on the scale of the whole board, as one short path in pixels."""
-    if cell is None or cell.value is None or high <= low:
+    width = high / 2 - low / 2  # by halves: the ends of a scale may be too far apart for a float
+    if cell is None or cell.value is None or width <= 0:
         return mark_safe("<svg></svg>")
 
     def place(value: float) -> int:
-        return round(min(max((value - low) / (high - low), 0.0), 1.0) * BAR_WIDTH)
+        return round(min(max((value / 2 - low / 2) / width, 0.0), 1.0) * BAR_WIDTH)
 
     at = place(cell.value)
     path = f"M{at} 1v10"

@@ -125,7 +125,10 @@ class Shortage(StrEnum):
 
 
 class Refusal(_Message):
-    """Why a reservation was not made: a budget's limit and what is used of it, or when to try again."""
+    """Why a reservation was not made: a budget's limit and what is used of it, or when to try again.
+
+    Both where a budget would do if the calls under way had used nothing: when they are over, more of it may be left.
+    """
 
     shortage: Shortage
     limit: str = ""

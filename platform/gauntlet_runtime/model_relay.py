@@ -23,7 +23,7 @@ from gauntlet_runtime.gateway.messages import (
 )
 from gauntlet_runtime.gateway.pool import Gateway, GatewayLost
 from gauntlet_runtime.jobs import Failure, LeaseLost
-from gauntlet_runtime.metering import ModelAccess, ModelSpec, ModelSupply, Refusal, Reservation, Shortage
+from gauntlet_runtime.metering import ModelAccess, ModelSpec, ModelSupply, Refusal, Reservation, Settlement, Shortage
 from gauntlet_scoring.failures import FailureCode
 
 _TRIES: Final = 4
@@ -64,6 +64,7 @@ class ModelRelay:
     def __init__(self, supply: ModelSupply, gateway: Gateway[Any]) -> None:
         self._supply = supply
         self._gateway = gateway
+        self._owed: dict[str, Settlement] = {}  # that the platform has not heard yet, by the id of the call
         self._inbox: queue.SimpleQueue[ModelNotice | None] = queue.SimpleQueue()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="models", daemon=True)
@@ -91,19 +92,31 @@ class ModelRelay:
                 case ModelReserve(reservation=reservation):
                     self._reserve(reservation)
                 case ModelSettled(settlement=settlement):
-                    self._asked(partial(self._supply.settle, settlement))
+                    self._owed[settlement.id] = settlement
+                    self._asked(self._settle)
                 case ModelAnswerWanted(id=name, key=key, into=into):
                     found = self._asked(partial(self._supply.find_answer, key, into))
                     self._reply(ModelReply(id=name, found=bool(found)))
                 case ModelAnswerKept(key=key, answer=answer):
                     self._asked(partial(self._supply.keep_answer, key, answer))
                     answer.unlink(missing_ok=True)
+        self._asked(self._settle)
 
     def _reserve(self, reservation: Reservation) -> None:
         if self._closing:  # the gateway is gone: nobody would make this call
             return
+        self._asked(self._settle)
         reply = self._asked(lambda: ModelReply(id=reservation.id, refusal=self._supply.reserve(reservation)))
         self._reply(reply or ModelReply(id=reservation.id, refusal=Refusal(shortage=Shortage.UNAVAILABLE)))
+
+    def _settle(self) -> None:
+        """Tell what is owed, the newest first: what the platform does not take must not keep it from the others.
+
+        A settlement that was lost would hold its call's budget and its place among those at once until the job ends.
+        """
+        for settlement in reversed(list(self._owed.values())):
+            self._supply.settle(settlement)
+            del self._owed[settlement.id]
 
     def _asked(self, ask: Callable[[], T]) -> T | None:
         """The platform's word, or None where it cannot be had. A lost lease is the job's to find out."""

@@ -70,6 +70,7 @@ class Bank(ModelSupply):
     settled: list[Settlement] = field(default_factory=list)
     answers: dict[str, bytes] = field(default_factory=dict)
     failing: bool = False
+    waits: int = 0  # refusals until others' calls are over
 
     def access(self) -> ModelAccess | None:
         if not self.url:
@@ -81,7 +82,10 @@ class Bank(ModelSupply):
             raise ConnectionError("the platform restarts")
         used = self.used + sum(self.held.values())
         if self.budget is not None and used + reservation.cost > self.budget:
-            return Refusal(shortage=Shortage.COST, limit=str(self.budget), used=str(used))
+            later = self.used + reservation.cost <= self.budget
+            self.waits += later
+            again = 0.05 if later else None
+            return Refusal(shortage=Shortage.COST, limit=str(self.budget), used=str(used), retry_after=again)
         self.held[reservation.id] = reservation.cost
         return None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, F, Min, Q
-from django.db.models.functions import Now
+from django.db.models import Count, F, Min, Q, Sum
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from pydantic import SecretStr
 
@@ -26,6 +27,7 @@ from gauntlet_runtime import metering as contract
 from gauntlet_runtime.metering import ModelBudget, ModelSpec, Refusal, Settlement, Shortage, money
 
 _MINUTE: Final = timedelta(minutes=1)
+_LOOK_SECONDS: Final = 1.0  # until whoever waits for the end of others' calls asks again
 
 
 class _Refused(Exception):
@@ -141,8 +143,9 @@ def _hold(account: UUID, wanted: contract.Reservation, *, limits: ModelBudget, w
         return
     opened = Account(id=account, what=what, token_limit=limits.tokens, cost_limit=limits.cost)
     Account.objects.bulk_create([opened], ignore_conflicts=True)
+    locked = Account.objects.select_for_update().get(pk=account)  # what is being settled comes back before we judge
     if not _add(account, wanted):
-        raise _Refused(_shortage(Account.objects.get(pk=account), wanted))
+        raise _Refused(_shortage(locked, wanted))
 
 
 def _add(account: UUID, wanted: contract.Reservation) -> bool:
@@ -156,11 +159,25 @@ def _add(account: UUID, wanted: contract.Reservation) -> bool:
 
 
 def _shortage(account: Account, wanted: contract.Reservation) -> Refusal:
-    whose: Literal["evaluation", "submission"] = "submission" if account.what == "submission" else "evaluation"
-    if account.token_limit is not None and account.tokens + wanted.tokens > account.token_limit:
-        limit, used = str(account.token_limit), str(account.tokens)
-        return Refusal(shortage=Shortage.TOKENS, limit=limit, used=used, whose=whose)
-    return Refusal(shortage=Shortage.COST, limit=money(account.cost_limit), used=money(account.cost), whose=whose)
+    tokens_lack = account.token_limit is not None and account.tokens + wanted.tokens > account.token_limit
+    return Refusal(
+        shortage=Shortage.TOKENS if tokens_lack else Shortage.COST,
+        limit=str(account.token_limit) if tokens_lack else money(account.cost_limit),
+        used=str(account.tokens) if tokens_lack else money(account.cost),
+        whose="submission" if account.what == "submission" else "evaluation",
+        retry_after=_LOOK_SECONDS if _may_fit_later(account, wanted) else None,
+    )
+
+
+def _may_fit_later(account: Account, wanted: contract.Reservation) -> bool:
+    """Whether calls under way hold what is missing: what they do not use comes back."""
+    counted_there = Q(shared=account.pk) if account.what == "submission" else Q(account=account.pk)
+    held = Reservation.objects.filter(counted_there, settled_at__isnull=True).aggregate(
+        tokens=Coalesce(Sum("tokens"), 0), cost=Coalesce(Sum("cost"), Decimal(0))
+    )
+    tokens, cost = account.tokens - held["tokens"] + wanted.tokens, account.cost - held["cost"] + wanted.cost
+    fits = account.token_limit is None or tokens <= account.token_limit
+    return fits and (account.cost_limit is None or cost <= account.cost_limit)
 
 
 def _check_pace(accounts: _Accounts, spec: ModelSpec) -> None:
@@ -174,7 +191,7 @@ def _check_pace(accounts: _Accounts, spec: ModelSpec) -> None:
         first=Min("made_at", filter=Q(made_at__gt=since)),
     )
     if counted["under_way"] >= spec.concurrency:
-        raise _Refused(Refusal(shortage=Shortage.CONCURRENCY, retry_after=1.0))
+        raise _Refused(Refusal(shortage=Shortage.CONCURRENCY, retry_after=_LOOK_SECONDS))
     if spec.calls_per_minute is not None and counted["recent"] >= spec.calls_per_minute:
         left = (counted["first"] + _MINUTE - timezone.now()).total_seconds()
         raise _Refused(Refusal(shortage=Shortage.RATE, retry_after=min(60.0, max(0.1, left))))

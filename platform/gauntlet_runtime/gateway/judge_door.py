@@ -31,6 +31,7 @@ from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservatio
 from gauntlet_scoring.failures import FailureCode
 
 REQUEST_BYTES: Final = 4 << 20
+TURN_SECONDS: Final = 600.0  # for which a question waits for the end of others that hold the budget
 PLACE_HEADER: Final = b"x-gauntlet-place"
 
 
@@ -52,6 +53,7 @@ class JudgeDoor:
         self._notify = notify
         self._limit_field = limit_field
         self._pace = Pace(spec)
+        self._never = asyncio.Event()
         self._asked: Counter[tuple[str, str]] = Counter()  # by program and question
         self._under_way: dict[str, asyncio.Task[list[dict[str, Any]]]] = {}  # by the key of the answer
 
@@ -132,7 +134,7 @@ class JudgeDoor:
             parts: list[dict[str, Any]] = json.loads(kept)
             return parts
         reservation = call.reservation()
-        refusal = await self._bank.reserve(reservation)
+        refusal = await self._bank.reserve_in_turn(reservation, over=self._never, seconds=TURN_SECONDS)
         if refusal is not None:
             raise self._short(refusal, reservation)
         try:

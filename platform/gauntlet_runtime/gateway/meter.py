@@ -74,9 +74,9 @@ class EpisodeMeter:
 
 
 class Pace:
-    """The rate and the concurrency of this job's calls.
+    """The rate and the concurrency of the calls of one sandbox, or of a judge.
 
-    The evaluation's are kept by the platform; what one job alone exceeds does not have to travel there to be refused.
+    Those of all together are kept by the platform. What one alone exceeds is refused at once: it can know better.
     """
 
     def __init__(self, spec: ModelSpec) -> None:

@@ -6,6 +6,8 @@ The gateway has no way to the platform of its own; the supervisor asks in its pl
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -41,6 +43,23 @@ class ModelBank:
         if refusal is not None and refusal.shortage is Shortage.UNAVAILABLE:
             # Its answer was lost or comes too late: it may be held all the same, for a call that nobody makes.
             self.settle(Settlement(id=reservation.id, tokens=0, cost=Decimal(0), paid=False))
+        return refusal
+
+    async def reserve_in_turn(self, reservation: Reservation, *, over: asyncio.Event, seconds: float) -> Refusal | None:
+        """The same, and where other calls only have to end before it fits, wait for that.
+
+        Args:
+            over: set when nobody wants the call any more
+            seconds: for which it is worth waiting; then the refusal still says when to try again
+        """
+        until = time.monotonic() + seconds
+        while (refusal := await self.reserve(reservation)) is not None and refusal.retry_after is not None:
+            left = until - time.monotonic()
+            if left <= 0 or over.is_set():
+                break
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(refusal.retry_after, left)):
+                    await over.wait()
         return refusal
 
     def settle(self, settlement: Settlement) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, cast
@@ -22,7 +23,7 @@ from gauntlet_runtime.gateway.bodies import BodyRoom, read_body
 from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
-from gauntlet_runtime.gateway.meter import Pace, too_many_at_once, too_many_in_a_minute, usage_of
+from gauntlet_runtime.gateway.meter import Pace, usage_of
 from gauntlet_runtime.gateway.model_bank import ModelBank
 from gauntlet_runtime.gateway.model_replies import (
     passed_on,
@@ -75,7 +76,7 @@ class ModelDoor:
         self._room = room
         self._limit_field = limit_field
         self._most_seconds = most_seconds  # for which an episode may wait
-        self._pace = Pace(spec)
+        self._paces: defaultdict[int, Pace] = defaultdict(lambda: Pace(spec))  # by sandbox
 
     async def __call__(
         self, generation: int, episode_id: str | None, rest: list[str], scope: Scope, receive: Receive, send: Send
@@ -126,12 +127,13 @@ class ModelDoor:
     async def _call(
         self, episode: Episode, endpoint: ModelEndpoint, scope: Scope, receive: Receive, send: Send
     ) -> None:
+        pace = self._paces[episode.generation]
         try:
-            self._pace.admit()
+            pace.admit()
         except ApiError:
             self._actions.refused(episode)
             raise
-        self._pace.under_way += 1
+        pace.under_way += 1
         try:
             body = await read_body(scope, receive, REQUEST_BYTES)
             with self._room.held(body):
@@ -140,12 +142,11 @@ class ModelDoor:
                 with episode.clock.stopped(), episode.meter.waits.running():
                     answer = await self._answer(episode, call)
         finally:
-            self._pace.under_way -= 1
+            pace.under_way -= 1
         self._job.find(episode.id, episode.generation)  # an answer that comes too late is nobody's
         # Else its sandbox's time would be up, as if it were the agent's fault.
         if episode.meter.waits.seconds > self._most_seconds:
-            took = f"{self._most_seconds:.0f} seconds in all"
-            raise self._not_its_fault(episode, f"The language models took more than {took} for this episode's calls")
+            raise self._took_too_long(episode)
         if call.stream:
             await send_stream(send, shown(answer.parts, wants_usage=call.wants_usage))
         else:
@@ -254,12 +255,15 @@ class ModelDoor:
     async def _reserve(self, episode: Episode, reservation: Reservation) -> None:
         """Hold the call's maximum against the episode's budget and the evaluation's.
 
+        What only has to wait for others' calls, of which this agent knows nothing, waits for them here.
+
         Raises:
-            ApiError: it does not fit, or not now; or what became of the episode meanwhile.
+            ApiError: it does not fit; or what became of the episode meanwhile.
         """
         refusal, whose = episode.meter.hold(reservation), "an episode"
         if refusal is None:
-            refusal = await self._bank.reserve(reservation)
+            seconds = self._most_seconds - episode.meter.waits.seconds
+            refusal = await self._bank.reserve_in_turn(reservation, over=episode.ending, seconds=seconds)
             whose = f"this {refusal.whose}" if refusal is not None else whose
             if refusal is not None or episode.closing:
                 unused = Settlement(id=reservation.id, tokens=0, cost=Decimal(0), paid=False)
@@ -272,15 +276,11 @@ class ModelDoor:
         episode.meter.calls += 1
 
     def _short(self, episode: Episode, refusal: Refusal, reservation: Reservation, *, whose: str) -> ApiError:
-        match refusal.shortage:
-            case Shortage.RATE:
-                self._actions.refused(episode)
-                return too_many_in_a_minute(self._spec.calls_per_minute or 0, refusal.retry_after or 1.0)
-            case Shortage.CONCURRENCY:
-                self._actions.refused(episode)
-                return too_many_at_once(self._spec.concurrency)
-            case Shortage.UNAVAILABLE:
-                return self._unavailable(episode, "the platform could not be asked for its budget")
+        if refusal.retry_after is not None:
+            self._job.find(episode.id, episode.generation)
+            return self._took_too_long(episode)
+        if refusal.shortage is Shortage.UNAVAILABLE:
+            return self._unavailable(episode, "the platform could not be asked for its budget")
         return self._exhausted(episode, refusal, reservation, whose=whose)
 
     def _exhausted(self, episode: Episode, refusal: Refusal, reservation: Reservation, *, whose: str) -> ApiError:
@@ -304,6 +304,10 @@ class ModelDoor:
     def _unavailable(self, episode: Episode, reason: str) -> ApiError:
         """The end of an episode whose model cannot be had."""
         return self._not_its_fault(episode, f"The language model could not be reached: {reason}")
+
+    def _took_too_long(self, episode: Episode) -> ApiError:
+        took = f"{self._most_seconds:.0f} seconds in all"
+        return self._not_its_fault(episode, f"The language models took more than {took} for this episode's calls")
 
     def _not_its_fault(self, episode: Episode, what: str) -> ApiError:
         """The end of an episode that is run again: what happened is never the agent's fault."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from decimal import Decimal
 from threading import Barrier
 from typing import Any
@@ -33,13 +33,66 @@ def test_what_is_reserved_counts_until_it_is_settled(model_budget: Any, wanted: 
     spec = model_budget(tokens=1000, cost=Decimal("0.01"))
     first = wanted(600, "0.002")
     assert reserve(spec, first) is None
-    assert reserve(spec, wanted(500)) == Refusal(shortage=Shortage.TOKENS, limit="1000", used="600")
+    assert reserve(spec, wanted(500)) == Refusal(shortage=Shortage.TOKENS, limit="1000", used="600", retry_after=1.0)
     settle(first, tokens=100, cost="0.0005")
     assert reserve(spec, wanted(500)) is None
     assert reserve(spec, wanted(1, "0.00951")) == Refusal(shortage=Shortage.COST, limit="0.01", used="0.0005")
     account = Account.objects.get()
     assert (account.tokens, account.cost, account.paid) == (600, Decimal("0.0005"), Decimal("0.0005"))
     assert Reservation.objects.count() == 2  # a refusal leaves nothing
+
+
+@pytest.mark.parametrize(("tokens", "cost"), [(100, "0"), (1, "0.1")])
+@pytest.mark.django_db
+def test_a_refusal_says_whether_calls_under_way_hold_what_is_missing(
+    model_budget: Any, wanted: Any, tokens: int, cost: str
+) -> None:
+    """Who is refused for good ends as `budget_exceeded`: that must not depend on what happens to be under way."""
+    spec = model_budget(tokens=100, cost=Decimal("0.1"))
+    under_way = wanted(60, "0.06")
+    reserve(spec, under_way)
+    for _ in range(2):
+        refused = reserve(spec, wanted(tokens, cost))
+        assert refused is not None
+        assert refused.retry_after is not None
+    beyond = reserve(spec, wanted(101, cost))
+    assert beyond is not None
+    assert (beyond.shortage, beyond.retry_after) == (Shortage.TOKENS, None)
+    settle(under_way, tokens=1, cost="0.001")
+    used_up = reserve(spec, wanted(tokens, cost))
+    assert used_up is not None
+    assert used_up.retry_after is None
+    assert reserve(spec, wanted(99, "0.099")) is None  # to the last token
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_comes_back_while_a_refusal_is_made_up_does_not_change_what_it_says(
+    model_budget: Any, wanted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, under_way, add = model_budget(tokens=1000), wanted(800), services._add
+    reserve(spec, under_way)
+
+    def settled_elsewhere() -> None:
+        try:
+            settle(under_way, tokens=100)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def add_and_let_settle(*given: Any) -> bool:
+            added = add(*given)
+            tried.append(added)
+            if len(tried) == 2:  # it was refused for good
+                wait([pool.submit(settled_elsewhere)], timeout=0.5)  # which may have to wait for whoever asks here
+            return added
+
+        tried: list[bool] = []
+        monkeypatch.setattr(services, "_add", add_and_let_settle)
+        refused = reserve(spec, wanted(900))
+    assert refused is not None
+    assert (tried, refused.shortage, refused.retry_after) == ([False, False], Shortage.TOKENS, 1.0)
+    assert Account.objects.get().tokens == 100
 
 
 @pytest.mark.django_db
@@ -165,8 +218,9 @@ def test_the_tasks_of_a_submission_share_its_budget_and_have_their_own(model_bud
     one, other = uuid4(), uuid4()
     first = wanted(900)
     assert reserve_in(one, spec, first) is None
-    assert reserve_in(one, spec, wanted(200)) == Refusal(shortage=Shortage.TOKENS, limit="1000", used="900")
-    refused = Refusal(shortage=Shortage.TOKENS, limit="1500", used="900", whose="submission")
+    refused = Refusal(shortage=Shortage.TOKENS, limit="1000", used="900", retry_after=1.0)
+    assert reserve_in(one, spec, wanted(200)) == refused
+    refused = Refusal(shortage=Shortage.TOKENS, limit="1500", used="900", whose="submission", retry_after=1.0)
     assert reserve_in(other, spec, wanted(700)) == refused
     assert reserve_in(other, spec, wanted(1, "0.6")) == Refusal(
         shortage=Shortage.COST, limit="0.5", used="0", whose="submission"

@@ -71,6 +71,24 @@ def test_an_exhausted_budget_fails_the_job_as_the_organizers_whatever_the_progra
     assert judged.bank.held == {}
 
 
+def test_a_question_waits_for_others_that_hold_the_budget_and_a_rescore_still_costs_nothing(judged):
+    judged.bank.budget = Decimal("0.0025")  # of one question at a time, and of what all of them use
+    judged.server.says = lambda body, number: judged.server.released.wait(0.3) or "yes"
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(3) as pool:
+    say(*pool.map(lambda n: chat('x', str(n))[0], range(3)))
+done(a=1.0)
+"""
+    result = judged.score(script)
+    assert judged.said(result) == [200] * 3
+    assert result.failure is None
+    assert judged.bank.waits > 0
+    assert judged.server.most_under_way == 1
+    assert judged.said(judged.score(script)) == [200] * 3
+    assert len(judged.server.seen) == 3
+
+
 @pytest.mark.parametrize("fault", ["500", "429", "garbage", "cut", "reset", "404"])
 def test_a_judge_that_cannot_be_reached_is_the_platforms_fault(judged, fault):
     judged.server.always = fault

@@ -37,6 +37,7 @@ class Platform(ModelSupply):
     reserved: list[Reservation] = field(default_factory=list)
     settled: list[Settlement] = field(default_factory=list)
     refusal: Refusal | None = None
+    refusals: list[Refusal] = field(default_factory=list)  # of the next reservations, before that one
     answers: dict[str, bytes] = field(default_factory=dict)
     failing: int = 0
 
@@ -47,9 +48,10 @@ class Platform(ModelSupply):
         if self.failing:
             self.failing -= 1
             raise ConnectionError("the platform restarts")
-        if self.refusal is None:
+        refusal = self.refusals.pop(0) if self.refusals else self.refusal
+        if refusal is None:
             self.reserved.append(reservation)
-        return self.refusal
+        return refusal
 
     def settle(self, settlement: Settlement) -> None:
         self.settled.append(settlement)

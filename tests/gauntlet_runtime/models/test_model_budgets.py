@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from gauntlet_runtime.gateway.model_requests import prompt_bound
-from gauntlet_runtime.metering import Shortage
+from gauntlet_runtime.metering import Refusal, Shortage
 
 SPEND = """
 while (e := next_episode()):
@@ -69,16 +69,39 @@ def test_the_evaluations_budget_is_asked_before_a_call_is_made(models, refuse):
     assert episode.tokens == 0  # nothing stays reserved
 
 
-@pytest.mark.parametrize(("shortage", "said"), [("rate", "in a minute"), ("concurrency", "at once")])
-def test_the_platforms_rate_and_concurrency_do_not_end_the_episode(models, refuse, shortage, said):
-    refuse(shortage=shortage, retry_after=3.0)
-    outcome = models.agent(SPEND, llm={"calls_per_minute": 60})
-    status, code, message, again, answered = outcome.said
-    assert (status, code, answered) == (429, "rate_limit_exceeded", 200)
-    assert said in message
-    assert again
-    assert outcome.episodes[0].failure is None
+@pytest.mark.parametrize("shortage", ["rate", "concurrency", "tokens", "cost"])
+def test_what_others_calls_hold_is_waited_for_and_the_clock_stands_still(models, shortage):
+    """An agent that makes one call at a time cannot know what others of its submission do."""
+    models.platform.refusals += [Refusal(shortage=shortage, limit="9", used="9", retry_after=0.5)] * 4
+    outcome = models.agent(
+        "e = next_episode()\nsay(chat('x')[0])\nsay(answer(e)[0])", episode_limits={"episode_seconds": 1.5}
+    )
+    assert outcome.said == [200, 200]
+    (episode,) = outcome.episodes
+    assert episode.failure is None
+    assert outcome.record()[2].tries == 1
+    assert len(models.server.seen) == len(models.platform.reserved) == 1
+
+
+def test_what_is_waited_for_too_long_is_not_the_agents_fault(models, refuse, monkeypatch):
+    monkeypatch.setattr("gauntlet_runtime.run_job.MODEL_SECONDS", 0.5)
+    refuse(shortage="concurrency", retry_after=0.1)
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[1]['code'])\nsay(answer(e)[0])")
+    assert outcome.said == ["model_unavailable", 410]
+    (episode,) = outcome.episodes
+    assert (episode.failure, episode.tokens) == ("infrastructure", 0)
     assert models.server.seen == []
+
+
+def test_sandboxes_side_by_side_have_a_pace_each(models):
+    """What all of them may do together the platform knows, and lets them wait; alone none did anything wrong."""
+    outcome = models.agent(
+        "while (e := next_episode()):\n    say(chat('x')[0], chat('y')[0])\n    answer(e)",
+        keys=["A", "B"],
+        isolation="scenario",
+        llm={"calls_per_minute": 1},
+    )
+    assert outcome.said == [200, 429] * 2
 
 
 def test_a_jobs_own_rate_is_kept_without_asking(models):

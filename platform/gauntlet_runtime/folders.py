@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from gauntlet_runtime.boot import this_boot
 from gauntlet_runtime.jobs import Artifact
 
 CACHE_BYTES: Final = 10 << 30
@@ -34,7 +35,8 @@ class ArtifactFolders:
     """The artifact cache of one worker in a folder that workers share.
 
     What a worker has asked for is locked until `release`: another worker's clean-up passes it by. Entries are folders
-    named by digest, made beside their place and renamed into it, so that nobody ever sees half of one.
+    named by digest and start of the machine, made beside their place and renamed into it, so that nobody ever sees half
+    of one.
     """
 
     def __init__(self, root: Path, *, fetch: Callable[[Artifact, Path], None], max_bytes: int = CACHE_BYTES) -> None:
@@ -156,7 +158,7 @@ class ArtifactFolders:
         entries = sorted(
             (path for path in folders if not path.name.startswith(".")), key=lambda entry: entry.stat().st_mtime
         )
-        sizes = {entry: int((entry / "size").read_text()) for entry in entries}
+        sizes = {entry: _noted_size(entry) for entry in entries}
         total = sum(sizes.values())
         for entry in entries:
             if total <= most:
@@ -180,7 +182,7 @@ class ArtifactFolders:
 
 
 def _name(artifact: Artifact) -> str:
-    return f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}"
+    return f"{artifact.digest.removeprefix('sha256:')}-{artifact.form}-{this_boot()}"
 
 
 def _lock(path: Path, how: int) -> int:
@@ -215,6 +217,14 @@ def _check(path: Path, artifact: Artifact) -> None:
 def _size(folder: Path) -> int:
     """What it takes of the disk, about: of small files many times what is in them."""
     return sum(_BLOCK * max(1, -(-path.lstat().st_size // _BLOCK)) for path in (folder, *folder.rglob("*")))
+
+
+def _noted_size(entry: Path) -> int:
+    """The size of an entry, as it was noted; of one that the machine's end cut off, as it is."""
+    try:
+        return int((entry / "size").read_text())
+    except (FileNotFoundError, ValueError):
+        return _size(entry)
 
 
 def unpack(source: Path, into: Path) -> None:

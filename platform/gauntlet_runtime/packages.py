@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gauntlet_runtime.boot import this_boot
 from gauntlet_runtime.environments import BARE_ENVIRONMENT, PROGRAM_FOLDER
 from gauntlet_runtime.jobs import Failure, LeaseLost
 from gauntlet_runtime.sandbox.interface import Limits, Mount, Run, Sandbox, SandboxSpec, Verdict
@@ -162,8 +163,8 @@ def _log_of(run: Run) -> str:
 
 
 def _digest(bundle: Path, *, image_digest: str) -> str:
-    """Of all that decides what is installed: the image's Python, the requirements, the wheels."""
-    whole = hashlib.sha256(image_digest.encode())
+    """Of all that decides what is installed: the image's Python, the requirements, the wheels; and of the boot."""
+    whole = hashlib.sha256(f"{this_boot()} {image_digest}".encode())
     wheels = sorted(path for path in (bundle / WHEELS).rglob("*") if path.is_file())
     for path in (bundle / REQUIREMENTS, *wheels):
         name = path.relative_to(bundle).as_posix().encode()

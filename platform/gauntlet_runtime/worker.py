@@ -190,8 +190,8 @@ class Worker:
         except LeaseLost:
             ended = "lost"
         finally:
-            self._files.release()
             shutil.rmtree(folder, ignore_errors=True)
+            self._files.release()
         log.info("job_ended", seconds=round(time.monotonic() - begun, 3), outcome=ended)
 
     def _work_and_tell(self, claim: Claim, folder: Path, lease: Lease, log: Any) -> str:

@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 import threading
+import uuid
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from gauntlet_runtime import boot
 from gauntlet_runtime.episodes import run_episodes
 from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.gateway.pool import GatewayPool
@@ -167,6 +169,21 @@ def gateways() -> Iterator[GatewayPool]:
     with GatewayPool() as pool:
         pool.warm()
         yield pool
+
+
+@pytest.fixture
+def machine_starts_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Lets the kernel say that the machine was started again. What was on its way to the disk then may be gone."""
+    told = tmp_path / "boot_id"
+    monkeypatch.setattr(boot, "_BOOT_ID", told)
+
+    def start() -> None:
+        told.write_text(f"{uuid.uuid4()}\n")
+        boot.this_boot.cache_clear()
+
+    start()
+    yield start
+    boot.this_boot.cache_clear()
 
 
 @pytest.fixture

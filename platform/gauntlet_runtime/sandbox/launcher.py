@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gauntlet_runtime.boot import this_boot
 from gauntlet_runtime.sandbox.images import InstalledImage, installed_image
 from gauntlet_runtime.sandbox.interface import ImageUnavailable
 
@@ -127,7 +128,7 @@ def find_launcher(images: Path) -> Launcher:
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise ImageUnavailable(f"participants' images cannot be started on {platform.machine()} under bubblewrap")
-    folder = images / ".launcher" / base.digest.removeprefix("sha256:")
+    folder = images / ".launcher" / f"{base.digest.removeprefix('sha256:')}-{this_boot()}"
     if not folder.is_dir():
         _make(base, machine, folder)
         _drop_replaced(folder)

@@ -64,6 +64,9 @@ def read_records(folder: Path) -> Iterator[RunRecord]:
             known = json.loads((path / "run.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
             continue  # being removed by its owner
+        except ValueError:  # cut off when the machine went down, and all that ran with it
+            yield RunRecord(run=path.name, label=path.name, owner="", uid=None)
+            continue
         yield RunRecord(**{**known, "groups": tuple(known["groups"])})
 
 

@@ -1,4 +1,4 @@
-"""Participants' images as bubblewrap needs them: unpacked under the images folder, by digest."""
+"""Participants' images as bubblewrap needs them: unpacked under the images folder, by digest and start of machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from gauntlet_runtime.boot import this_boot
 from gauntlet_runtime.container_images import ImageDamaged, unpack_image
 from gauntlet_runtime.sandbox.image_shelf import SUBMITTED, ImageShelf, default_shelf_bytes, submitted_name
 from gauntlet_runtime.sandbox.interface import SandboxError
@@ -38,7 +39,7 @@ class SubmittedTrees:
         Raises:
             SandboxError: it cannot be unpacked.
         """
-        name = submitted_name(digest)
+        name = f"{submitted_name(digest)}-{this_boot()}"
         entry = name.rpartition("/")[2]
         with self._shelf.borrowed(entry, lambda: self._make(archive, entry, digest=digest)):
             yield name

@@ -76,6 +76,13 @@ def test_the_same_wheels_are_installed_once(room):
     assert not (other / "upper.py").exists()
 
 
+def test_what_was_installed_before_the_machine_went_down_is_installed_anew(room, machine_starts_anew):
+    lost = install(room, bundle(room.folder / "before", WHEELS, "lower\n"))
+    (lost / "lower.py").write_bytes(b"")  # it never reached the disk
+    machine_starts_anew()
+    assert (install(room, bundle(room.folder / "after", WHEELS, "lower\n")) / "lower.py").stat().st_size > 0
+
+
 def test_what_nobody_asked_for_in_a_while_is_dropped_by_the_next_who_installs(room):
     old, used = (install(room, bundle(room.folder / word, WHEELS, f"{word}\n")) for word in ("upper", "lower"))
     killed = room.folder / "packages/.installing-x"

@@ -321,6 +321,18 @@ def test_a_dead_worker_leaves_no_process_and_the_rest_is_reaped(
     assert sandbox.reap(is_alive) == []
 
 
+def test_a_record_that_the_machines_end_cut_off_is_reaped_and_keeps_no_worker_from_starting(sandbox, prepare, label):
+    run = prepare(["true"])
+    run.start()
+    run.wait(60)
+    (folder,) = [path.parent for path in sandbox._state.glob(f"*/{label}*/run.json")]
+    left = folder.with_name(f"{label}-left")
+    left.mkdir()
+    (left / "run.json").write_bytes(b"")
+    assert sandbox.reap(is_alive) == [left.name]
+    assert (left.exists(), folder.exists()) == (False, True)
+
+
 def test_a_live_workers_runs_are_not_reaped(sandbox, prepare, eventually, processes_with_uid):
     run = prepare("import time; time.sleep(600)")
     run.start()

@@ -209,3 +209,24 @@ def test_an_evaluation_may_have_more_records_than_a_process_may_open_files(artif
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (tmp_path / "res/trajectories/e99.jsonl").read_text() == "99\n"
     assert list((tmp_path / "artifacts").iterdir()) == []  # nobody asks for a record again
+
+
+def test_what_was_unpacked_before_the_machine_went_down_is_taken_for_nothing(artifacts, tmp_path, machine_starts_anew):
+    """It was renamed into its place, but the files in it may never have reached the disk."""
+
+    def cache(**bounds):
+        return ArtifactFolders(tmp_path / "shared", fetch=artifacts.fetch, **bounds)
+
+    artifact, other = artifacts.keep(zipped(("agent.py", "print(1)"))), artifacts.keep(zipped(("b", os.urandom(9000))))
+    before = cache()
+    lost = before.folder(artifact)
+    before.release()
+    for file in (lost / "agent.py", lost.parent / "size"):
+        file.write_bytes(b"")
+    machine_starts_anew()
+    after = cache(max_bytes=40_000)
+    assert (after.folder(artifact) / "agent.py").read_text() == "print(1)"
+    after.folder(other)
+    os.utime(lost.parent, (1, 1))
+    after.release()
+    assert (lost.exists(), after.folder(artifact).exists()) == (False, True)

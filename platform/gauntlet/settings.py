@@ -55,102 +55,48 @@ ACCOUNT_EMAIL_VERIFICATION  optional                  mandatory: an account work
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import environ
 import structlog
 from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
+from gauntlet.environment import (
+    broker_address,
+    choice,
+    database,
+    env,
+    flag,
+    folder,
+    importable,
+    kept_secret,
+    mail,
+    mapping,
+    models,
+    names_of_queues,
+    positive,
+    site,
+)
 from gauntlet.metering.configuration import read_prices, read_providers
 
 BASE_DIR = Path(__file__).resolve().parents[2]
-env = environ.Env()
-
-
-def _positive(name: str, default: int) -> int:
-    value: int = env.int(name, default=default)
-    if value <= 0:
-        raise ImproperlyConfigured(f"{name} must be a positive number, not {value}")
-    return value
-
-
-def _choice(name: str, default: str, allowed: tuple[str, ...]) -> str:
-    value: str = env.str(name, default=default)
-    if value not in allowed:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(repr(a) for a in allowed)}, not {value!r}")
-    return value
-
-
-def _queues(name: str, default: list[str]) -> list[str]:
-    """Names of queues, each once; a competition that names none uses the queue "default"."""
-    names = list(dict.fromkeys(env.list(name, default=default)))
-    wrong = [queue for queue in names if not re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,63}", queue)]
-    if wrong or not names:
-        allowed = "small letters, digits, '_', '.' and '-', at most 64"
-        raise ImproperlyConfigured(f"{name} must be names of queues ({allowed}) with commas between: {wrong}")
-    return names
-
-
-def _models(name: str, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """A setting about language models; what is wrong is said without the keys in it."""
-    try:
-        return read(json.loads(env.str(name, default="{}")))
-    except json.JSONDecodeError:
-        raise ImproperlyConfigured(f"{name} must be JSON") from None
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{name} is wrong: {error}") from None
-
 
 VAR = Path(env.str("GAUNTLET_VAR", default=str(BASE_DIR / "var"))).resolve()
 try:
     VAR.mkdir(parents=True, exist_ok=True)
 except PermissionError:
     raise ImproperlyConfigured(f"GAUNTLET_VAR is {VAR}, which this user may not make") from None
+except OSError as error:
+    raise ImproperlyConfigured(f"GAUNTLET_VAR is {VAR}, which cannot be a folder ({error.strerror})") from None
 
-
-def _kept_secret(name: str) -> str:
-    """A secret from the environment, or one made at the first start and kept under var/."""
-    given: str = env.str(name, default="")
-    if given:
-        if len(given) < 32:
-            raise ImproperlyConfigured(f"{name} must have at least 32 characters")
-        return given
-    try:
-        return _made_once(VAR / f"{name.lower()}.txt")
-    except PermissionError as error:
-        message = f"GAUNTLET_VAR is {VAR}, which is another user's ({error}): start this as that user, or name"
-        raise ImproperlyConfigured(f"{message} a folder of this user's own") from None
-
-
-def _made_once(path: Path) -> str:
-    if path.exists():
-        return path.read_text()
-    # Made under another name and linked: of two processes that start at once, one wins and both read its secret.
-    draft = path.with_name(f".{path.stem}.{secrets.token_hex(8)}")
-    draft.touch(mode=0o600)
-    try:
-        draft.write_text(secrets.token_urlsafe(48))
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(draft)
-    finally:
-        draft.unlink()
-    return path.read_text()
-
-
-SECRET_KEY = _kept_secret("SECRET_KEY")
-GAUNTLET_SECRET = _kept_secret("GAUNTLET_SECRET")
-DEBUG = env.bool("DEBUG", default=False)
-SECURE = env.bool("SECURE", default=False)
+SECRET_KEY = kept_secret("SECRET_KEY", VAR)
+GAUNTLET_SECRET = kept_secret("GAUNTLET_SECRET", VAR)
+DEBUG = flag("DEBUG", default=False)
+SECURE = flag("SECURE", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
-SITE_URL = env.str("SITE_URL", default="http://localhost:8000").rstrip("/")
+SITE_URL = site("SITE_URL", "http://localhost:8000")
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 
 INSTALLED_APPS = [
@@ -223,7 +169,7 @@ def _services() -> tuple[str, str, bool]:
     What the environment does not name runs embedded under var/.
     """
     database: str = env.str("DATABASE_URL", default="")
-    broker: str = env.str("BROKER_URL", default="")
+    broker = broker_address("BROKER_URL")
     if database and broker:
         return database, broker, False
     from gauntlet_runtime import services
@@ -233,9 +179,7 @@ def _services() -> tuple[str, str, bool]:
 
 
 _DATABASE_URL, CELERY_BROKER_URL, SERVICES_EMBEDDED = _services()
-DATABASES: dict[str, dict[str, Any]] = {"default": env.db_url_config(_DATABASE_URL)}
-if "postgresql" not in DATABASES["default"]["ENGINE"]:
-    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database: postgres://user:password@host/name")
+DATABASES: dict[str, dict[str, Any]] = {"default": database("DATABASE_URL", _DATABASE_URL)}
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["CONN_MAX_AGE"] = 60
@@ -251,8 +195,8 @@ DATABASES["default"]["OPTIONS"] = {
 
 STORAGES: dict[str, dict[str, Any]] = {
     "default": {
-        "BACKEND": env.str("STORAGE_BACKEND", default="django.core.files.storage.FileSystemStorage"),
-        "OPTIONS": env.json("STORAGE_OPTIONS", default={"location": str(VAR / "artifacts")}),
+        "BACKEND": importable("STORAGE_BACKEND", "django.core.files.storage.FileSystemStorage"),
+        "OPTIONS": mapping("STORAGE_OPTIONS", {"location": str(VAR / "artifacts")}),
     },
     "staticfiles": {"BACKEND": "gauntlet.web.staticfiles.StaticFiles"},
 }
@@ -290,12 +234,12 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="optional")
+ACCOUNT_EMAIL_VERIFICATION = choice("ACCOUNT_EMAIL_VERIFICATION", "optional", ("none", "optional", "mandatory"))
 LOGIN_REDIRECT_URL = "/"
 LOGIN_URL = "account_login"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 
-EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
+EMAIL_CONFIG = mail("EMAIL_URL", "consolemail://")
 vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="gauntlet@localhost")
 
@@ -362,35 +306,35 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
 
-MAX_BUNDLE_BYTES = _positive("MAX_BUNDLE_BYTES", 1 << 30)
-MAX_UNPACKED_BYTES = _positive("MAX_UNPACKED_BYTES", 4 << 30)
-MAX_ARCHIVE_FILES = _positive("MAX_ARCHIVE_FILES", 20_000)
-MAX_IMAGE_BYTES = _positive("MAX_IMAGE_BYTES", 4 << 30)
-MAX_IMAGE_UNPACKED_BYTES = _positive("MAX_IMAGE_UNPACKED_BYTES", 8 << 30)
-MAX_IMAGE_ENTRIES = _positive("MAX_IMAGE_ENTRIES", 300_000)
-UPLOAD_HOURS = _positive("UPLOAD_HOURS", 24)
-MAX_OPEN_UPLOADS = _positive("MAX_OPEN_UPLOADS", 4)
-SCORING_PROGRAMS = Path(env.str("SCORING_PROGRAMS", default=str(BASE_DIR / "scoring_programs")))
-SANDBOX = _choice("SANDBOX", "", ("", "bubblewrap", "docker"))
+MAX_BUNDLE_BYTES = positive("MAX_BUNDLE_BYTES", 1 << 30)
+MAX_UNPACKED_BYTES = positive("MAX_UNPACKED_BYTES", 4 << 30)
+MAX_ARCHIVE_FILES = positive("MAX_ARCHIVE_FILES", 20_000)
+MAX_IMAGE_BYTES = positive("MAX_IMAGE_BYTES", 4 << 30)
+MAX_IMAGE_UNPACKED_BYTES = positive("MAX_IMAGE_UNPACKED_BYTES", 8 << 30)
+MAX_IMAGE_ENTRIES = positive("MAX_IMAGE_ENTRIES", 300_000)
+UPLOAD_HOURS = positive("UPLOAD_HOURS", 24)
+MAX_OPEN_UPLOADS = positive("MAX_OPEN_UPLOADS", 4)
+SCORING_PROGRAMS = folder("SCORING_PROGRAMS", BASE_DIR / "scoring_programs")
+SANDBOX = choice("SANDBOX", "", ("", "bubblewrap", "docker"))
 DOCKER_RUNTIME = env.str("DOCKER_RUNTIME", default="")
 SANDBOX_IMAGES = Path(env.str("GAUNTLET_IMAGES", default=str(BASE_DIR / "var" / "images"))).resolve()
-RUN_SLICE = _positive("RUN_SLICE", 20)
-LEASE_SECONDS = _positive("LEASE_SECONDS", 60)
-RETRY_SECONDS = _positive("RETRY_SECONDS", 30)
-STOP_SECONDS = _positive("STOP_SECONDS", 10)
-MIN_FREE_BYTES = _positive("MIN_FREE_BYTES", 1 << 30)
-ARTIFACT_SECONDS = _positive("ARTIFACT_SECONDS", 24 * 3600)
-MODEL_PROVIDERS = _models("MODEL_PROVIDERS", read_providers)
-MODEL_PRICES = _models("MODEL_PRICES", read_prices)
-MODEL_MAX_TOKENS = _positive("MODEL_MAX_TOKENS", 4096)
-MODEL_CONCURRENCY = _positive("MODEL_CONCURRENCY", 8)
-MODEL_CALL_SECONDS = _positive("MODEL_CALL_SECONDS", 180)
-MODEL_TRIES = _positive("MODEL_TRIES", 4)
-MODEL_BACKOFF_SECONDS = _positive("MODEL_BACKOFF_SECONDS", 1)
-LOG_SHOWN_BYTES = _positive("LOG_SHOWN_BYTES", 256 << 10)
-BELL_SECONDS = _positive("BELL_SECONDS", 10)
-QUEUES = list(dict.fromkeys(["default", *_queues("QUEUES", ["default"])]))
-WORKER_QUEUES = _queues("WORKER_QUEUES", QUEUES)
+RUN_SLICE = positive("RUN_SLICE", 20)
+LEASE_SECONDS = positive("LEASE_SECONDS", 60)
+RETRY_SECONDS = positive("RETRY_SECONDS", 30)
+STOP_SECONDS = positive("STOP_SECONDS", 10)
+MIN_FREE_BYTES = positive("MIN_FREE_BYTES", 1 << 30)
+ARTIFACT_SECONDS = positive("ARTIFACT_SECONDS", 24 * 3600)
+MODEL_PROVIDERS = models("MODEL_PROVIDERS", read_providers)
+MODEL_PRICES = models("MODEL_PRICES", read_prices)
+MODEL_MAX_TOKENS = positive("MODEL_MAX_TOKENS", 4096)
+MODEL_CONCURRENCY = positive("MODEL_CONCURRENCY", 8)
+MODEL_CALL_SECONDS = positive("MODEL_CALL_SECONDS", 180)
+MODEL_TRIES = positive("MODEL_TRIES", 4)
+MODEL_BACKOFF_SECONDS = positive("MODEL_BACKOFF_SECONDS", 1)
+LOG_SHOWN_BYTES = positive("LOG_SHOWN_BYTES", 256 << 10)
+BELL_SECONDS = positive("BELL_SECONDS", 10)
+QUEUES = list(dict.fromkeys(["default", *names_of_queues("QUEUES", ["default"])]))
+WORKER_QUEUES = names_of_queues("WORKER_QUEUES", QUEUES)
 CELERY_TASK_QUEUES = [Queue(name) for name in WORKER_QUEUES]
 # What a task may ask of a sandbox at most; more is refused at import with the number.
 OPERATOR_CAPS: dict[str, float] = {
@@ -408,7 +352,8 @@ OPERATOR_CAPS: dict[str, float] = {
     "log": 64 << 20,
 }
 
-LOG_FORMAT = _choice("LOG_FORMAT", "console", ("console", "json"))
+LOG_LEVEL = choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+LOG_FORMAT = choice("LOG_FORMAT", "console", ("console", "json"))
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
     structlog.processors.add_log_level,
@@ -432,5 +377,5 @@ LOGGING: dict[str, Any] = {
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "structured"}},
-    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
 }

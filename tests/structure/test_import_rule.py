@@ -23,7 +23,7 @@ ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
 FOUNDATION = {
     *("states", "api_errors", "api_requests", "body_limit", "csv_cells", "readable_addresses"),
-    *("celery", "doorbell", "plain_json", "processes", "stopping", "upkeep"),
+    *("celery", "doorbell", "environment", "plain_json", "processes", "stopping", "upkeep"),
 }
 
 #: Source folder: what it may import of this repository.

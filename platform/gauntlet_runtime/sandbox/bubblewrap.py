@@ -16,6 +16,7 @@ from pathlib import Path
 from gauntlet_runtime.sandbox import seccomp, uids
 from gauntlet_runtime.sandbox.bubblewrap_run import BubblewrapRun
 from gauntlet_runtime.sandbox.cgroups import Counters, Hierarchy, find_hierarchy, remove_group
+from gauntlet_runtime.sandbox.image_shelf import default_shelf_bytes
 from gauntlet_runtime.sandbox.images import InstalledImage, default_images_folder, installed_image
 from gauntlet_runtime.sandbox.interface import (
     Enforcement,
@@ -78,6 +79,7 @@ class Bubblewrap(Sandbox):
             seccomp.this_architecture()
         except KeyError as error:
             raise SandboxUnavailable(f"bubblewrap: {error.args[0]}") from error
+        default_shelf_bytes()  # a wrong setting stops the start, and not the first image of a participant's
         namespaces = _NAMESPACES if self._root else ("--unshare-user", *_NAMESPACES)
         command = [bubblewrap(), *namespaces, "--die-with-parent", "--perms", "0755", "--size", "4096"]
         command += ["--tmpfs", "/", "--ro-bind", "/", "/", "true"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import DockerException, ImageNotFound, NotFound
+from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Mount, Ulimit
 
 from gauntlet_runtime.sandbox import gate, seccomp, uids
@@ -22,7 +22,7 @@ from gauntlet_runtime.sandbox.docker_container import ENGINE_ERRORS, Container, 
 from gauntlet_runtime.sandbox.docker_images import DockerImages
 from gauntlet_runtime.sandbox.docker_run import DockerRun
 from gauntlet_runtime.sandbox.docker_spares import Held, Spares, Wanted
-from gauntlet_runtime.sandbox.image_shelf import SUBMITTED
+from gauntlet_runtime.sandbox.image_shelf import SUBMITTED, default_shelf_bytes
 from gauntlet_runtime.sandbox.images import default_images_folder
 from gauntlet_runtime.sandbox.interface import (
     Enforcement,
@@ -92,6 +92,7 @@ class Docker(Sandbox):
     def check(self) -> None:
         if os.geteuid() != 0:
             raise SandboxUnavailable("the Docker backend enters containers' namespaces: run the worker as root")
+        default_shelf_bytes()  # a wrong setting stops the start, and not the first image of a participant's
         self._connect()
 
     def _connect(self) -> docker.DockerClient:
@@ -309,7 +310,7 @@ class Docker(Sandbox):
                 for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
                     with contextlib.suppress(NotFound):
                         container.remove(force=True, v=True)
-            except DockerException as error:
+            except ENGINE_ERRORS as error:
                 raise SandboxError(f"Docker could not remove what {record.label} left: {error}") from error
             if record.uid is not None:
                 uids.forget(self._uids, uid=record.uid, run=record.run)

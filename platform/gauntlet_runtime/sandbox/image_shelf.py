@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from gauntlet_runtime.sandbox.interface import SandboxUnavailable
+
 SUBMITTED: Final = "submitted"  # the names of participants' images begin so: submitted/<digest>
 DEFAULT_BYTES: Final = 20 << 30
 
@@ -23,8 +25,16 @@ def submitted_name(digest: str) -> str:
 
 
 def default_shelf_bytes() -> int:
-    """GAUNTLET_IMAGE_CACHE_BYTES, or 20 GiB."""
-    return int(os.environ.get("GAUNTLET_IMAGE_CACHE_BYTES", DEFAULT_BYTES))
+    """GAUNTLET_IMAGE_CACHE_BYTES, or 20 GiB.
+
+    Raises:
+        SandboxUnavailable: it is no number of bytes.
+    """
+    given = os.environ.get("GAUNTLET_IMAGE_CACHE_BYTES", str(DEFAULT_BYTES))
+    with suppress(ValueError):
+        if (wanted := int(given)) > 0:
+            return wanted
+    raise SandboxUnavailable(f"GAUNTLET_IMAGE_CACHE_BYTES must be a positive number, not {given!r}")
 
 
 class ImageShelf:
@@ -96,7 +106,7 @@ class ImageShelf:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             records = sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
-            sizes = {path: int(json.loads(path.read_text())["bytes"]) for path in records}
+            sizes = {path: _noted_bytes(path) for path in records}
             total = sum(sizes.values())
             for path in records:
                 if total <= self._most:
@@ -122,6 +132,14 @@ class ImageShelf:
             return True  # the lock file stays: another worker may wait on this very inode
         finally:
             os.close(lock)
+
+
+def _noted_bytes(record: Path) -> int:
+    """The size in a record; 0 in one that the machine's end cut off."""
+    try:
+        return int(json.loads(record.read_text())["bytes"])
+    except ValueError:
+        return 0
 
 
 def _open_lock(path: Path) -> int:

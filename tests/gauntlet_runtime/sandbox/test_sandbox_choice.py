@@ -22,3 +22,10 @@ def test_without_bubblewrap_and_docker_it_says_how_to_get_one(monkeypatch, tmp_p
 
 def test_the_best_backend_is_opened_where_none_is_named(tmp_path):
     assert open_sandbox(state=tmp_path).name == "bubblewrap"
+
+
+@pytest.mark.parametrize("given", ["20 GB", "", "0"])
+def test_a_wrong_bound_of_kept_images_stops_the_start_and_not_the_first_image(monkeypatch, tmp_path, given):
+    monkeypatch.setenv("GAUNTLET_IMAGE_CACHE_BYTES", given)
+    with pytest.raises(SandboxUnavailable, match="GAUNTLET_IMAGE_CACHE_BYTES must be a positive number"):
+        open_sandbox("bubblewrap", state=tmp_path)

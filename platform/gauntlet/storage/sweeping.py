@@ -17,6 +17,7 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from gauntlet.storage.locks import lock_for_sweeping
@@ -34,18 +35,21 @@ def sweep_artifacts(*, older_than: timedelta | None = None) -> int:
     One transaction each, which removes the row and then the object; whatever stops it in between, the next sweep finds.
     """
     kept_for = timedelta(seconds=settings.ARTIFACT_SECONDS) if older_than is None else older_than
+    unused = _unused(kept_for).values_list("pk", flat=True)[:_AT_ONCE]
+    removed = sum(_remove(digest, kept_for) for digest in list(unused))
     before = timezone.now() - kept_for
-    unused = _unused(before).values_list("pk", flat=True)[:_AT_ONCE]
-    removed = sum(_remove(digest, before) for digest in list(unused))
     removed += sum(_remove_stray(path, before) for path in _paths())
     if removed:
         log.info("artifacts.swept", removed=removed)
     return removed
 
 
-def _unused(before: datetime) -> QuerySet[Artifact]:
-    """Artifacts that no row of any app refers to; which columns do is asked of the models."""
-    found = Artifact.objects.filter(stored_at__lt=before)
+def _unused(kept_for: timedelta) -> QuerySet[Artifact]:
+    """Artifacts that no row of any app refers to; which columns do is asked of the models.
+
+    Their age is by the database's clock, as the time at which they were stored: this host's may be far off.
+    """
+    found = Artifact.objects.filter(stored_at__lt=Now() - kept_for)
     for relation in Artifact._meta.get_fields(include_hidden=True):
         if relation.one_to_many and relation.related_model is not None:
             users = relation.related_model._default_manager.filter(
@@ -56,13 +60,13 @@ def _unused(before: datetime) -> QuerySet[Artifact]:
 
 
 @transaction.atomic
-def _remove(digest: str, before: datetime) -> int:
+def _remove(digest: str, kept_for: timedelta) -> int:
     if not lock_for_sweeping(digest):
         return 0
     # The row's lock keeps others from beginning to refer to it; whoever did so before is seen by the second look.
     if Artifact.objects.select_for_update().filter(pk=digest).first() is None:
         return 0
-    artifact = _unused(before).filter(pk=digest).first()
+    artifact = _unused(kept_for).filter(pk=digest).first()
     if artifact is None:
         return 0
     path = artifact.path

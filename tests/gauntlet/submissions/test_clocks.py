@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.evaluation.services import start_evaluations
-from gauntlet.submissions import checks, resumable
+from gauntlet.storage.services import open_artifact
+from gauntlet.storage.sweeping import sweep_artifacts
+from gauntlet.submissions import checks, resumable, services
 from gauntlet.submissions.errors import FileParked
 from gauntlet.submissions.models import FileFaults, Submission, Upload
 from gauntlet.submissions.parking import IN_A_ROW, note_fault, why_parked
@@ -120,6 +122,22 @@ def test_what_is_sent_in_parts_is_not_swept_before_its_time(host: Host, user: Us
     with host(timedelta(days=30)):
         assert resumable.sweep_uploads() == 0
     assert Upload.objects.filter(pk=upload.pk).exists()
+
+
+def test_what_is_stored_for_a_submission_is_not_swept_before_that_is_made(
+    host: Host, phase: Any, user: User, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = services.store
+
+    def store_then_sweep(*what: Any, **more: Any) -> Any:
+        stored = store(*what, **more)
+        with host(timedelta(days=3)):
+            sweep_artifacts()
+        return stored
+
+    monkeypatch.setattr(services, "store", store_then_sweep)
+    with open_artifact(send(phase, user).bundle) as kept:
+        assert kept.read()
 
 
 @pytest.mark.parametrize("off", CLOCKS)

@@ -20,21 +20,22 @@ class WrongSecret(Exception):
 
 def seal(key: SecretStr) -> str:
     """A key as it may be stored."""
-    return _fernet().encrypt(key.get_secret_value().encode()).decode()
+    return _fernet(settings.GAUNTLET_SECRET).encrypt(key.get_secret_value().encode()).decode()
 
 
-def unseal(sealed: str) -> SecretStr:
-    """The key that was sealed.
+def unseal(sealed: str, *, former: SecretStr | None = None) -> SecretStr:
+    """The key that was sealed, under this installation's secret or a former one.
 
     Raises:
         WrongSecret
     """
+    secret = settings.GAUNTLET_SECRET if former is None else former.get_secret_value()
     try:
-        return SecretStr(_fernet().decrypt(sealed.encode()).decode())
+        return SecretStr(_fernet(secret).decrypt(sealed.encode()).decode())
     except InvalidToken as error:
         raise WrongSecret("The key was stored under another GAUNTLET_SECRET; set it again.") from error
 
 
-def _fernet() -> Fernet:
-    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE).derive(settings.GAUNTLET_SECRET.encode())
+def _fernet(secret: str) -> Fernet:
+    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=_PURPOSE).derive(secret.encode())
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -13,7 +13,7 @@ from django.db.models import Sum
 from gauntlet.competitions.models import Competition
 from gauntlet.metering.configuration import Price
 from gauntlet.metering.models import KeptAnswer, ModelProvider
-from gauntlet.metering.sealing import unseal
+from gauntlet.metering.sealing import WrongSecret, unseal
 from gauntlet.storage.services import copy_to
 from gauntlet_runtime.metering import JudgeSpec, ModelAccess, ModelBudget, ModelOffer, ModelPatience, ModelSpec
 
@@ -65,7 +65,22 @@ def wanted_providers(competition: Competition) -> list[str]:
     """The providers that a competition's phases and judges name and that can be used by nobody yet."""
     named = {phase.llm["provider"] for phase in competition.phases.all() if phase.llm}
     named |= {task.judge["provider"] for task in competition.tasks.all() if task.judge}
-    return sorted(name for name in named if model_access(competition, name) is None)
+    return sorted(name for name in named if _who_set(competition, name) is None)
+
+
+def unreadable_providers(competition: Competition) -> list[str]:
+    """The providers whose key was sealed under another secret, by name: it has to be given anew."""
+    own = ModelProvider.objects.filter(competition=competition).order_by("name")
+    return [provider.name for provider in own if not is_readable(provider)]
+
+
+def is_readable(provider: ModelProvider) -> bool:
+    """Whether this installation's secret opens a provider's key."""
+    try:
+        unseal(provider.sealed_key)
+    except WrongSecret:
+        return False
+    return True
 
 
 def model_price(provider: str, model: str) -> Price | None:

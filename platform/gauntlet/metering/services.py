@@ -20,7 +20,8 @@ from gauntlet.accounts.services import record_event
 from gauntlet.competitions.models import Competition
 from gauntlet.metering.configuration import checked_key, checked_url
 from gauntlet.metering.models import Account, KeptAnswer, ModelProvider, Reservation
-from gauntlet.metering.sealing import seal
+from gauntlet.metering.sealing import WrongSecret, seal, unseal
+from gauntlet.metering.selectors import is_readable
 from gauntlet.storage.models import Form
 from gauntlet.storage.services import store
 from gauntlet_runtime import metering as contract
@@ -79,6 +80,26 @@ def remove_provider(*, competition: Competition, name: str, actor: User | None =
     record_event(provider, "provider.removed", actor=actor, data={"competition": competition.slug, "name": name})
     provider.delete()
     return True
+
+
+@transaction.atomic
+def reseal_keys(*, former: SecretStr) -> tuple[int, list[ModelProvider]]:
+    """Seal anew what a former secret of the installation sealed: how many keys, and the providers of the others.
+
+    Others are those that neither secret opens; they stay as they are.
+    """
+    resealed, others = 0, []
+    for provider in ModelProvider.objects.select_for_update(of=["self"]).select_related("competition"):
+        if is_readable(provider):
+            continue
+        try:
+            key = unseal(provider.sealed_key, former=former)
+        except WrongSecret:
+            others.append(provider)
+            continue
+        ModelProvider.objects.filter(pk=provider.pk).update(sealed_key=seal(key))
+        resealed += 1
+    return resealed, others
 
 
 def reserve(

@@ -75,6 +75,34 @@ def test_a_key_is_sealed_by_the_installations_secret(settings: Any) -> None:
 
 
 @pytest.mark.django_db
+def test_keys_are_sealed_anew_when_the_installations_secret_changes(
+    make_phase: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, former = make_phase().competition, settings.GAUNTLET_SECRET
+    set_provider(competition=first, name="mine", url=URL, key=SecretStr(KEY), trusted=True)
+    settings.GAUNTLET_SECRET = "another secret of at least so many letters"
+    second = make_phase().competition
+    set_provider(competition=second, name="new", url=URL, key=SecretStr(f"{KEY}2"), trusted=True)
+
+    def reseal(secret: str) -> str:
+        said = io.StringIO()
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{secret}\n"))
+        call_command("reseal_model_keys", stdout=said, stderr=said)
+        return said.getvalue()
+
+    stored = everything_stored()
+    with pytest.raises(CommandError, match=f"does not open the keys of: {first.slug}/mine"):
+        reseal("a secret that this installation never had")
+    assert everything_stored() == stored
+    assert reseal(former) == "1 key(s) sealed anew.\n"
+    assert reseal(former) == "0 key(s) sealed anew.\n"
+    for competition, name, key in ((first, "mine", KEY), (second, "new", f"{KEY}2")):
+        access = model_access(competition, name)
+        assert access is not None
+        assert access.key.get_secret_value() == key
+
+
+@pytest.mark.django_db
 def test_the_command_reads_the_key_from_stdin_and_shows_it_to_nobody(
     make_phase: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +221,25 @@ def test_an_organizer_sets_a_provider_and_its_key_is_never_shown(organizer: tupl
     assert Event.objects.get(name="provider.set").actor == competition.organizer
     assert client.post(f"{page}mine/remove").status_code == 302
     assert model_access(competition, "mine") is None
+
+
+@pytest.mark.django_db
+def test_an_organizer_is_told_that_a_key_cannot_be_read_any_more_and_sets_it_again(
+    organizer: tuple[Any, Client], settings: Any
+) -> None:
+    competition, client = organizer
+    page = f"/competitions/{competition.slug}/organizer/models/"
+    form = {"name": "mine", "url": URL, "key": KEY, "limit_field": "max_tokens"}
+    client.post(page, form)
+    told = "The key of “mine” cannot be read any more"
+    assert told not in client.get(page).content.decode()
+    settings.GAUNTLET_SECRET = "another secret of at least so many letters"
+    shown = client.get(page)
+    assert shown.status_code == 200
+    assert told in shown.content.decode()
+    assert client.post(page, form).status_code == 302
+    assert told not in client.get(page).content.decode()
+    assert model_access(competition, "mine") is not None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from gauntlet.competitions.access import access_competition_as_organizer
 from gauntlet.metering.own_machines import missing_keys
-from gauntlet.metering.selectors import providers_of, wanted_providers
+from gauntlet.metering.selectors import providers_of, unreadable_providers, wanted_providers
 from gauntlet.metering.services import remove_provider, set_provider
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.forms import ModelProviderForm
@@ -46,6 +46,7 @@ def model_providers(request: HttpRequest, slug: str) -> HttpResponse:
         pending=participation_counts(competition)["pending"],
         providers=providers_of(competition),
         wanted=wanted_providers(competition),
+        unreadable=unreadable_providers(competition),
         missing=missing_keys(competition, competition.phases.all()),
         form=form,
     )

@@ -1,4 +1,4 @@
-"""Taking a submission off the boards, and letting it back: an organizer's word about one that broke the rules."""
+"""An organizer's word about a submission: off the boards, for one that broke the rules, and back; a baseline or not."""
 
 from __future__ import annotations
 
@@ -53,6 +53,26 @@ def readmit_submission(submission: Submission, *, actor: User) -> bool:
             _place_anew(held)
             record_event(held, "submission.readmitted", actor=actor)
     return bool(deleted)
+
+
+def mark_baseline(submission: Submission, *, baseline: bool, actor: User) -> bool:
+    """Make a submission a baseline, marked and without a rank, or one of its participant again; whether it changed.
+
+    The boards follow: another one of the participant stands where it stood. Locks the submission. Emits
+    ``submission.baseline_marked`` or ``submission.baseline_unmarked``.
+
+    Raises:
+        NotOrganizer
+    """
+    _needs_organizer(actor, submission.phase.competition)
+    with transaction.atomic():
+        held = _held(submission)
+        if changes := held.baseline != baseline:
+            held.baseline = baseline
+            held.save(update_fields=["baseline"])
+            _place_anew(held)
+            record_event(held, f"submission.baseline_{'marked' if baseline else 'unmarked'}", actor=actor)
+    return changes
 
 
 def place_participant(competition: Competition, participant: int, *, phase: Phase | None = None) -> None:

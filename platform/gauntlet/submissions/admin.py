@@ -1,4 +1,4 @@
-"""Operators' pages of submissions; read only, since every transition is a service's."""
+"""Operators' page of files at which the platform failed."""
 
 from __future__ import annotations
 
@@ -9,51 +9,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from gauntlet.accounts.models import User
-from gauntlet.submissions.models import FileFaults, Submission
+from gauntlet.submissions.models import FileFaults
 from gauntlet.submissions.parking import release
 
-if TYPE_CHECKING:  # the classes take a parameter for the type checker only
-    SubmissionAdminBase = admin.ModelAdmin[Submission]
+if TYPE_CHECKING:  # the class takes a parameter for the type checker only
     FileFaultsAdminBase = admin.ModelAdmin[FileFaults]
 else:
-    SubmissionAdminBase = FileFaultsAdminBase = admin.ModelAdmin
-
-
-@admin.register(Submission)
-class SubmissionAdmin(SubmissionAdminBase):
-    """Submissions and how their check went."""
-
-    list_display = ("id", "phase", "participant", "name", "state", "failure_code", "counts_as", "created_at")
-    list_select_related = ("phase", "participant")
-    list_filter = ("state", "failure_code", "counts_as")
-    search_fields = ("id", "name", "participant__username")
-    fields = (
-        *(
-            "phase",
-            "participant",
-            "team",
-            "sent_by",
-            "name",
-            "file_name",
-            "source",
-            "bundle",
-            "dropped_digest",
-            "agent",
-            "state",
-            "counts_as",
-            "given_back_for",
-        ),
-        *("failure_code", "failure_message", "findings", "check_log", "check_attempts", "checked_at", "baseline"),
-    )
-    readonly_fields = tuple(field for field in fields if field != "baseline")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never by hand."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Submission | None = None) -> bool:
-        """Never: its worker may be at it, boards stand on it, and quotas count it. An organizer excludes it instead."""
-        return False
+    FileFaultsAdminBase = admin.ModelAdmin
 
 
 @admin.register(FileFaults)

@@ -35,6 +35,7 @@ ARGUMENTS = [
 PLANT = "/competitions/plant-floor-questions"
 TELEMETRY = "/competitions/district-heating-telemetry"
 HANDOVER = "/competitions/shift-handover"  # of people with awkward names
+DISPATCH = "/competitions/night-dispatch"  # of trials and models, an own queue, and results
 PAGES = {
     "visitor": [
         "/",
@@ -42,6 +43,8 @@ PAGES = {
         f"{PLANT}/leaderboard/1/",
         f"{TELEMETRY}/leaderboard/",
         f"{HANDOVER}/leaderboard/",
+        f"{DISPATCH}/",
+        f"{DISPATCH}/leaderboard/",
         "/competitions/fault-trees/leaderboard/",
         f"{PLANT}/terms/",
         f"{PLANT}/submit/",
@@ -52,7 +55,10 @@ PAGES = {
         "/nothing-here/",
     ],
     "participant": [
+        "/",
         f"{PLANT}/submit/",
+        f"{DISPATCH}/submit/",
+        f"{DISPATCH}/submissions/",
         f"{PLANT}/submissions/",
         f"{PLANT}/leaderboard/0/",
         f"{PLANT}/team/",
@@ -75,13 +81,18 @@ PAGES = {
         f"{HANDOVER}/organizer/participants/",
         f"{PLANT}/organizer/models/",
         f"{PLANT}/organizer/workers/",
+        f"{DISPATCH}/organizer/",
+        f"{DISPATCH}/organizer/models/",
+        f"{DISPATCH}/organizer/workers/",
         "/queues/",
         "/queues/plant-gpu/",
+        "/queues/night-gpu/",
         f"{PLANT}/organizer/reviews/",
         "/import/",
         "/validate/",
     ],
     "expert": ["/", "/reviews/", "/queues/", "/queues/plant-gpu/"],
+    "operator": ["/operators/workers/"],
 }
 
 
@@ -199,7 +210,7 @@ def log_in(context: BrowserContext, base: str, in_database: InDatabase) -> Any:
 @pytest.fixture
 def pages_of(world: Showcase, log_in: Any, in_database: InDatabase) -> Callable[[str], list[str]]:
     """Logs a role in and gives the address of every page that it opens."""
-    people = {"participant": world.participant, "organizer": world.organizer, "expert": world.expert}
+    people = {role: getattr(world, role) for role in ("participant", "organizer", "expert", "operator")}
 
     def enter(role: str) -> list[str]:
         if role in people:
@@ -217,7 +228,8 @@ def _pages_with_ids(role: str, world: Showcase) -> list[str]:
         episode = finished.evaluations.get().episodes.filter(trajectory__isnull=False)[0]
         return [*states.values(), f"{states['finished']}compare/?with={earlier.pk}", f"/episodes/{episode.pk}/"]
     if role == "organizer":
-        return [f"{PLANT}/organizer{path}" for path in studies.values()]
+        told = [states[name] for name in ("trials", "failed", "fault_output_limit", "results_unscored")]
+        return [*told, *(f"{PLANT}/organizer{path}" for path in studies.values())]
     if role == "expert":
         return [f"{studies[kind]}{part}" for kind in ("judge", "survey") for part in ("", "1/")]
     return []

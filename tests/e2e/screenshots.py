@@ -29,6 +29,7 @@ ARGUMENTS = [
 ]
 PLANT = "/competitions/plant-floor-questions"
 TELEMETRY = "/competitions/district-heating-telemetry"
+DISPATCH = "/competitions/night-dispatch"
 
 PUBLIC = {
     "home-public": "/",
@@ -54,6 +55,9 @@ PARTICIPANT = {
     "board-search": f"{TELEMETRY}/leaderboard/?q=amber&sort=seconds",
     "board-search-none": f"{TELEMETRY}/leaderboard/?q=nobody-of-that-name",
     "submit": f"{PLANT}/submit/",
+    "submit-results": f"{DISPATCH}/submit/",
+    "board-trials": f"{DISPATCH}/leaderboard/0/",
+    "overview-trials": f"{DISPATCH}/",
     "submit-closed": "/competitions/shift-handover/submit/",
     "mine": "/submissions/",
     "mine-here": f"{PLANT}/submissions/",
@@ -74,7 +78,11 @@ ORGANIZER = {
     "queues": "/queues/",
     "queue": "/queues/plant-gpu/",
     "organizer-workers": "/competitions/fault-trees/organizer/workers/",
+    "organizer-workers-own": f"{DISPATCH}/organizer/workers/",
+    "organizer-models": f"{DISPATCH}/organizer/models/",
+    "organizer-dispatch": f"{DISPATCH}/organizer/",
 }
+OPERATOR = {"operators-workers": "/operators/workers/"}
 EXPERT = {"reviews": "/reviews/", "home-invited": "/"}
 
 
@@ -95,6 +103,9 @@ def submissions(page: Page, base: str) -> dict[str, str]:
         text, address = link.inner_text(), link.get_attribute("href") or ""
         state = re.search(r"\((\w+)\)", text)
         found[f"submission-{state.group(1) if state else 'earlier' if 'planner 12' in text else 'hidden'}"] = address
+    page.goto(f"{base}{DISPATCH}/submissions/")
+    for link in page.locator("main th a").all():
+        found[f"night-{link.inner_text()[6:].replace(' ', '-')}"] = link.get_attribute("href") or ""
     page.goto(f"{base}{found['submission-finished']}")
     first = page.locator("main th a[href^='/episodes/']").first
     found["episode"] = first.get_attribute("href") or ""
@@ -122,13 +133,19 @@ def main(base: str, wanted: list[str]) -> None:
     with sync_playwright() as play, tempfile.TemporaryDirectory() as profile:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, f"--disk-cache-dir={profile}"])
         more = {"ada": submissions, "plantops": studies, "h.lindgren": reviews}
-        roles = (("", PUBLIC), ("ada", PARTICIPANT), ("plantops", ORGANIZER), ("h.lindgren", EXPERT))
+        roles = (
+            ("", PUBLIC),
+            ("ada", PARTICIPANT),
+            ("plantops", ORGANIZER),
+            ("h.lindgren", EXPERT),
+            ("operator", OPERATOR),
+        )
         for who, pages in roles:
             context = browser.new_context()
             page = context.new_page()
             if who:
                 log_in(page, base, who)
-            shown = {**pages, **(more[who](page, base) if who else {})}
+            shown = {**pages, **(more[who](page, base) if who in more else {})}
             for name, path in shown.items():
                 if not wanted or any(word in name for word in wanted):
                     shoot(page, f"{base}{path}", name)

@@ -24,7 +24,7 @@ def faults(page: Page) -> list[str]:
     return [f"{page.url}: {one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 
-@pytest.mark.parametrize("role", ["visitor", "participant", "organizer", "expert"])
+@pytest.mark.parametrize("role", ["visitor", "participant", "organizer", "expert", "operator"])
 def test_every_page_holds_the_rules(page: Page, pages_of: Any, role: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})  # where tables and tabs are scrolled
     page.emulate_media(reduced_motion="reduce")

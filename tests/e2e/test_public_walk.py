@@ -127,7 +127,7 @@ def test_the_theme_is_remembered_and_follows_the_system_at_first(world: Any, pag
     assert page.evaluate(paper) == dark
 
 
-@pytest.mark.parametrize("role", ["visitor", "participant", "organizer", "expert"])
+@pytest.mark.parametrize("role", ["visitor", "participant", "organizer", "expert", "operator"])
 def test_every_page_fits_a_phone_and_has_contrast_in_both_themes(
     world: Any, page: Page, pages_of: Any, role: str
 ) -> None:

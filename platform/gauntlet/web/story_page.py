@@ -1,20 +1,20 @@
-"""A submission's page: the words around its story. What may be seen was decided when the story was told."""
+"""A submission's page: its line of steps and its tables. What may be seen was decided when the story was told."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
+from math import ceil
 from typing import Final
 from uuid import UUID
 
-from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, ScoreStory, Step, SubmissionStory
+from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, FailureStory, ScoreStory, Step, SubmissionStory
 from gauntlet.leaderboards.columns import PassMark
-from gauntlet.web.queue_page import runs_on
-from gauntlet.web.templatetags.gauntlet_ui import duration
+from gauntlet.web import wording
 from gauntlet_runtime.metering import money
-from gauntlet_scoring.failures import FailureCode
+from gauntlet_scoring.failures import FailureCode, Owner
 from gauntlet_scoring.trials import trial_outcome
 
 _TITLES: Final = {
@@ -25,21 +25,23 @@ _TITLES: Final = {
     "scoring": "Scoring",
     "finished": "Finished",
 }
-_ICONS: Final = {"done": "check", "current": "turn", "waiting": "dot", "failed": "cross", "skipped": "dot"}
+_ICONS: Final = {
+    "done": "check",
+    "current": "turn",
+    "waiting": "dot",
+    "failed": "cross",
+    "stopped": "stop",
+    "skipped": "dot",
+}
 _WORDS: Final = {
     "done": "done",
     "current": "now",
     "waiting": "to come",
     "failed": "ended here",
+    "stopped": "cancelled here",
     "skipped": "not reached",
 }
-_SHOWN_LINES: Final = 12
-
-_COUNTS: Final = {
-    "attempt": "uses one attempt",
-    "failed_start": "uses one of the failed starts, no attempt",
-    "nothing": "uses no attempt",
-}
+PAGE_SIZE: Final = 40  # scenarios and trials on one page, of all tasks together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,7 @@ class StepLine:
     icon: str
     word: str
     at: datetime | None
+    day: bool  # whether it came on another day than the step before, so that the clock alone would mislead
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +88,8 @@ class EpisodeLine:
     text: str | None
     trial: int
     outcome: str
-    failure: object
+    failure: FailureStory | None
+    fault: str  # whose, where it is not the agent's
     seconds: float | None
     tool_calls: int
     tokens: str
@@ -108,94 +112,26 @@ class EvaluationTable:
     episodes: Sequence[EpisodeLine]
 
 
-def said(story: SubmissionStory) -> str:
-    """Where the submission stands, in one sentence; it is also what a screen reader is told at a change."""
-    current = next((one for one in story.evaluations if one.state == story.status), None)
-    return {
-        "received": "It waits for the check of its bundle.",
-        "checking": "The bundle is being unpacked and checked, and its packages installed.",
-        "rejected": "The bundle was not accepted; nothing was run.",
-        "waiting": "The organizer approves each run of this phase.",
-        "queued": _queued(current),
-        "running": f"The agent is running: {current.episodes_done} of {current.episodes_total} episodes are done."
-        if current
-        else "The agent is running.",
-        "scoring": "All episodes are over; they are being scored."
-        if current and current.episodes_total
-        else "The results are being scored.",
-        "finished": _finished(story),
-        "failed": "It failed; the cause stands above.",
-        "cancelled": "It was cancelled; nothing more will happen to it.",
-    }.get(story.status, "")
-
-
-def _queued(evaluation: EvaluationStory | None) -> str:
-    if evaluation is None or evaluation.position is None:
-        return "It waits for a free worker."
-    place = (
-        "It is next in the queue" if evaluation.position == 1 else f"It is number {evaluation.position} in the queue"
-    )
-    if evaluation.unserved_queue and evaluation.queue_owner:
-        return (
-            f"{place} '{evaluation.unserved_queue}', which only {evaluation.queue_owner}'s own workers serve, and none "
-            "of them does now. It starts once one does; if that takes long, write to the organizer."
-        )
-    if evaluation.unserved_queue:
-        return (
-            f"{place} '{evaluation.unserved_queue}', which no worker serves at the moment. It starts once one does; if "
-            "that takes long, the operator of this installation has to see to it."
-        )
-    if evaluation.estimate_seconds is None:
-        return f"{place}; there is no history yet to estimate from."
-    return f"{place} and starts in about {duration(float(round(evaluation.estimate_seconds)))}."
-
-
-def _finished(story: SubmissionStory) -> str:
-    seconds = sum(one.agent_seconds for one in story.evaluations)
-    scored = sum(one.scorer_seconds for one in story.evaluations)
-    if not any(one.episodes_total for one in story.evaluations):
-        return f"It is scored. The scorers ran for {duration(scored)}."
-    return f"It is scored. The agent ran for {duration(seconds)}, the scorers for {duration(scored)}."
-
-
-def run_by(story: SubmissionStory) -> str:
-    """Whose workers run it, in a sentence; the tasks of one submission may differ once its phase was moved.
-
-    Empty where it ended before anything ran.
-    """
-    evaluations = story.evaluations
-    if story.final:
-        evaluations = [one for one in evaluations if one.started_at or one.scoring_at]
-        if not evaluations:
-            return ""
-    owners = [one.queue_owner for one in evaluations] or [story.queue_owner]
-    return " ".join(runs_on(owner, verb="Ran" if story.final else "Runs") for owner in dict.fromkeys(owners))
-
-
 def steps(story: SubmissionStory) -> list[StepLine]:
     """The step line, each step with an icon and a word."""
-    return [_step(step) for step in story.steps]
+    cancelled = story.status == "cancelled"
+    lines, before = [], story.created_at
+    for step in story.steps:
+        lines.append(_step(step, before=before, cancelled=cancelled))
+        before = step.at or before
+    return lines
 
 
-def _step(step: Step) -> StepLine:
+def _step(step: Step, *, before: datetime, cancelled: bool) -> StepLine:
+    state = "stopped" if cancelled and step.state == "failed" else step.state
     return StepLine(
         title=_TITLES.get(step.name, step.name),
-        state=step.state,
-        icon=_ICONS[step.state],
-        word=_WORDS[step.state],
+        state=state,
+        icon=_ICONS[state],
+        word=_WORDS[state],
         at=step.at,
+        day=step.at is not None and step.at.astimezone(UTC).date() != before.astimezone(UTC).date(),
     )
-
-
-def counts(story: SubmissionStory) -> str:
-    """Which quota a failed submission used."""
-    return _COUNTS.get(story.counts_as, "") if story.final else ""
-
-
-def last_lines(story: SubmissionStory) -> str:
-    """The end of the log that belongs to a failure."""
-    text = story.check_log if story.status == "rejected" else story.log
-    return "\n".join((text or "").rstrip().splitlines()[-_SHOWN_LINES:]) if story.failure else ""
 
 
 def scores(story: SubmissionStory) -> list[ScoreLine]:
@@ -235,29 +171,50 @@ def _difference(score: ScoreStory, other: float | None) -> str:
 
 
 def tables(
-    story: SubmissionStory, titles: Mapping[str, str], *, passing: Sequence[PassMark] = ()
+    story: SubmissionStory, titles: Mapping[str, str], *, passing: Sequence[PassMark] = (), page: int = 1
 ) -> list[EvaluationTable]:
-    """The scenarios' tables, one a task.
+    """The scenarios' tables, one a task; those of which some row stands on this page.
 
     Args:
+        story: told to its reader.
         titles: the board's columns by the score that each takes; of a scenario's scores these are shown, or all where
             the board takes none of them.
         passing: from which score on a trial counts as passed, where a board asks for that. Of a task the first counts
             whose score its programs give: a board may have columns for other tasks too.
     """
     passing = passing if story.scores_visible else ()
-    return [
-        _table(one, titles, passing) for one in story.evaluations if any(episode.outcome for episode in one.episodes)
-    ]
+    first, found = (page - 1) * PAGE_SIZE, []
+    for one in _with_episodes(story):
+        shown = one.episodes[max(0, first) : max(0, first + PAGE_SIZE)]
+        first -= len(one.episodes)
+        if shown:
+            found.append(_table(one, titles, passing, shown=shown))
+    return found
 
 
-def _table(evaluation: EvaluationStory, titles: Mapping[str, str], marks: Sequence[PassMark]) -> EvaluationTable:
+def table_pages(story: SubmissionStory) -> int:
+    """On how many pages the scenarios' tables stand."""
+    return max(1, ceil(sum(len(one.episodes) for one in _with_episodes(story)) / PAGE_SIZE))
+
+
+def _with_episodes(story: SubmissionStory) -> list[EvaluationStory]:
+    return [one for one in story.evaluations if any(episode.outcome for episode in one.episodes)]
+
+
+def _table(
+    evaluation: EvaluationStory,
+    titles: Mapping[str, str],
+    marks: Sequence[PassMark],
+    *,
+    shown: Sequence[EpisodeStory],
+) -> EvaluationTable:
     episodes = evaluation.episodes
     known = {key for episode in episodes for key in episode.scores}
     asked = marks if evaluation.state == "finished" else ()
     passing = next((mark for mark in asked if mark.source in known), None)
-    shown = {key: title for key, title in titles.items() if key in known}
-    shown = shown or {key: score_title(key) for key in sorted(known)}
+    heads = {key: title for key, title in titles.items() if key in known}
+    heads = heads or {key: score_title(key) for key in sorted(known)}
+    digits = _cost_digits(episodes)
     answered = sum(episode.outcome == "answered" for episode in episodes)
     return EvaluationTable(
         task=evaluation.task,
@@ -265,9 +222,9 @@ def _table(evaluation: EvaluationStory, titles: Mapping[str, str], marks: Sequen
         f"{_unverified(evaluation)}{_judged(evaluation)}",
         models=any(episode.model_calls for episode in episodes),
         trials=any(episode.trial > 1 for episode in episodes),
-        keys=[Named(title=title) for title in shown.values()],
+        keys=[Named(title=title) for title in heads.values()],
         verdicts=passing is not None,
-        episodes=[_episode(episode, shown, passing) for episode in episodes],
+        episodes=[_episode(episode, heads, passing, digits=digits) for episode in shown],
     )
 
 
@@ -307,7 +264,17 @@ def models_used(*, calls: int, tokens: int, cost: Decimal) -> str:
     return f"{calls:,} model call{'' if calls == 1 else 's'} with {tokens:,} tokens at a cost of {money(cost)}"
 
 
-def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark | None) -> EpisodeLine:
+def _cost_digits(episodes: Sequence[EpisodeStory]) -> int:
+    """How many digits after the point the costs of a table have, so that they stand below each other."""
+    costs = [cost for one in episodes if (cost := Decimal(one.cost))]
+    return min(6, max(2, 1 - min(costs).adjusted())) if costs else 2
+
+
+def _fault(failure: FailureStory | None) -> str:
+    return "" if failure is None or failure.owner == Owner.PARTICIPANT else wording.FAULT[failure.owner]
+
+
+def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark | None, *, digits: int) -> EpisodeLine:
     values = [
         Named(title=title, text=f"{episode.scores[key]:.2f}" if key in episode.scores else "–")
         for key, title in titles.items()
@@ -319,10 +286,11 @@ def _episode(episode: EpisodeStory, titles: Mapping[str, str], passing: PassMark
         trial=episode.trial,
         outcome=episode.outcome,
         failure=episode.failure,
+        fault=_fault(episode.failure),
         seconds=episode.seconds,
         tool_calls=episode.tool_calls,
         tokens=f"{episode.tokens:,}",
-        cost=episode.cost,
+        cost=f"{Decimal(episode.cost):.{digits}f}",
         has_trajectory=episode.has_trajectory,
         values=values,
         verdict=_verdict(episode, passing) if passing and episode.outcome else "",

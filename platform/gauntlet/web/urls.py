@@ -46,6 +46,7 @@ urlpatterns = [
         submissions.report,
         name="submission-report",
     ),
+    path("submissions/<uuid:submission_id>/logs/<slug:kind>", submissions.log, name="submission-log"),
     path("episodes/<uuid:episode_id>/", episodes.episode, name="episode"),
     path("reviews/", reviews.mine, name="my-reviews"),
     path("reviews/<uuid:study_id>/", reviews.study, name="review"),

@@ -29,6 +29,19 @@ NEXT_STEP_WITHOUT_LOG: Final = {
     "agent_error": "Run `gauntlet test` on your machine, where you see what the agent prints, and submit again.",
 }
 
+#: Where a file is not taken for a while, because the platform failed at it several times in a row.
+NEXT_STEP_PARKED: Final = "There is nothing else to do on your side: its operators were told."
+
+#: Where the failure's own sentence says everything that the check found.
+NEXT_STEP_WITHOUT_FINDINGS: Final = "Correct that and submit again. `gauntlet test` finds it before an upload does."
+
+#: Where results were submitted: whose fault it is, and what to do.
+OF_RESULTS: Final = {
+    "invalid_bundle": "Correct that and submit again.",
+    "scoring_error": "The scoring program failed at your files. Compare them with what the competition's pages ask "
+    "for, and submit again if they differ; tell the organizer if they do not.",
+}
+
 NEXT_STEP: Final = {
     "invalid_bundle": "Correct the points below and submit again. `gauntlet test` finds them before an upload does.",
     "agent_error": "Read the last lines of the log, run `gauntlet test` on your machine, and submit again.",

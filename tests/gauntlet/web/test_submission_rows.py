@@ -13,7 +13,7 @@ PLANT = "/competitions/plant-floor-questions"
 def lines(client, path):
     """The table's rows by the submission's name, as words."""
     html = client.get(path).content.decode()
-    rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html, re.DOTALL)
+    rows = re.findall(r"<tr[^>]*><th scope=\"row\">.*?</tr>", html, re.DOTALL)
     words = [" ".join(re.sub("<[^>]+>", " ", row).split()) for row in rows]
     return {line.partition(" Development")[0].partition(" Test")[0]: line for line in words}
 

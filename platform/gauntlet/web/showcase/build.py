@@ -29,13 +29,13 @@ from gauntlet.competitions.models import (
     Team,
     Visibility,
 )
-from gauntlet.evaluation.models import Evaluation, Worker
+from gauntlet.evaluation.models import Evaluation
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.queues.models import Queue
 from gauntlet.reviews.models import Study
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.models import Submission
-from gauntlet.web.showcase import queues, reviews, submissions, texts
+from gauntlet.web.showcase import queues, reviews, runs, submissions, texts
 
 PASSWORD: Final = "showcase-only-7"  # noqa: S105 -- of made-up people in a development database
 
@@ -48,8 +48,10 @@ class Showcase:
     organizer: User
     newcomer: User
     expert: User
+    operator: User
     plant: Competition
     telemetry: Competition
+    dispatch: Competition
     approval: Competition
     ended: Competition
     by_state: dict[str, Submission]
@@ -73,11 +75,19 @@ def build(*, seed: int = 7) -> Showcase:
     ada = everyone[0]
     plant = _plant(organizer, now=now)
     telemetry = _telemetry(organizer, now=now)
+    dispatch = _competition(
+        organizer, "night-dispatch", "Night dispatch", now=now, starts=-9, ends=40, hidden_scenarios=8
+    )
     approval = _competition(
         organizer, "fault-trees", "Fault trees from manuals", now=now, starts=6, ends=60, auto_approve=False
     )
     ended = _competition(organizer, "shift-handover", "Shift handover notes", now=now, starts=-90, ends=-20)
-    for competition, joined in ((plant, everyone[:40]), (telemetry, everyone), (ended, [*everyone[:3], *awkward])):
+    for competition, joined in (
+        (plant, everyone[:40]),
+        (telemetry, everyone),
+        (dispatch, [ada]),
+        (ended, [*everyone[:3], *awkward]),
+    ):
         _join(competition, joined, ParticipationState.APPROVED, now=now)
     _join(approval, everyone[1:9], ParticipationState.PENDING, now=now)
     _join(approval, [ada], ParticipationState.PENDING, now=now)
@@ -94,8 +104,9 @@ def build(*, seed: int = 7) -> Showcase:
         Submission.objects.filter(phase__competition=one.competition, participant=one.captain).update(team=one)
     Submission.objects.filter(phase__competition=ended, participant=ada).update(name=texts.AWKWARD_SUBMISSION)
     by_state = submissions.in_every_state(development, ada, now=now, rng=rng)
-    # Heard of until tomorrow, for as long as the pages are looked at.
-    Worker.objects.create(name="worker-1:1", host="worker-1", queues=["default"], seen_at=now + timedelta(days=1))
+    queues.platform_workers(now=now)
+    tasks = [dispatch.tasks.get(), _task(dispatch, 1, 4, public=True)]
+    by_state |= runs.in_every_ending(dispatch, ada, tasks=tasks, now=now, rng=rng)
     by_state["hidden"] = submissions.finished_hidden(test, ada, now=now, rng=rng)
     studies = reviews.studies(development, test, organizer=organizer, people=[*experts, *everyone[-2:]], seed=seed)
     return Showcase(
@@ -103,8 +114,10 @@ def build(*, seed: int = 7) -> Showcase:
         organizer=organizer,
         newcomer=newcomer,
         expert=experts[0],
+        operator=User.objects.create(username="operator", email=texts.OPERATOR, password=password, is_staff=True),
         plant=plant,
         telemetry=telemetry,
+        dispatch=dispatch,
         approval=approval,
         ended=ended,
         by_state=by_state,

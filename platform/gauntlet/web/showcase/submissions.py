@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gauntlet.accounts.models import User
-from gauntlet.competitions.models import Phase
+from gauntlet.competitions.models import Phase, Task
 from gauntlet.evaluation.models import Episode, Evaluation, Job, Report, ScenarioDetail, ScenarioScore, Score
 from gauntlet.leaderboards.models import ColumnValue, Entry
 from gauntlet.storage.models import Artifact
@@ -49,7 +49,7 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
         },
     }
     for name, fields in intake.items():
-        made[name] = _submission(phase, person, name=f"planner 14 ({name})", age=len(made), now=now, **fields)
+        made[name] = submitted(phase, person, name=f"planner 14 ({name})", age=len(made), now=now, **fields)
     failures = {
         "failed": ("agent_error", "The agent ended with exit code 1 before it had asked for an episode."),
         "failed_time": ("time_limit", "The agent did not answer within 60 seconds."),
@@ -58,7 +58,7 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
     }
     for name in ("waiting", "queued", "running", "scoring", "finished", *failures, "cancelled"):
         code, message = failures.get(name, ("", ""))
-        submission = _submission(
+        submission = submitted(
             phase,
             person,
             name=f"planner 13 ({name})",
@@ -68,14 +68,14 @@ def in_every_state(phase: Phase, person: User, *, now: datetime, rng: random.Ran
             counts_as="nothing" if code and FailureCode(code).owner is not Owner.PARTICIPANT else "attempt",
         )
         made[name] = submission
-        evaluation = _evaluation(submission, state="failed" if code else name, code=code, message=message, now=now)
+        evaluation = evaluated(submission, state="failed" if code else name, code=code, message=message, now=now)
         done = {"running": 7, "scoring": 20, "finished": 20, "failed_time": 3, "failed_organizer": 20}.get(name, 0)
         _episodes(evaluation, done=done, rng=rng, trajectories=name == "finished")
         if name == "finished":
             _scores(evaluation, value=0.8125, rng=rng)
-    earlier = _submission(phase, person, name="planner 12", age=900, now=now, state="accepted")
+    earlier = submitted(phase, person, name="planner 12", age=900, now=now, state="accepted")
     made["earlier"] = earlier
-    evaluation = _evaluation(earlier, state="finished", now=now - timedelta(hours=14))
+    evaluation = evaluated(earlier, state="finished", now=now - timedelta(hours=14))
     _episodes(evaluation, done=20, rng=rng, trajectories=True)
     _scores(evaluation, value=0.7433, rng=rng)
     return made
@@ -85,33 +85,45 @@ def finished_hidden(phase: Phase, person: User, *, now: datetime, rng: random.Ra
     """The person's entry in a phase that shows scores only, given its evaluation."""
     submission = Submission.objects.get(phase=phase, participant=person)
     submission.evaluations.all().delete()
-    evaluation = _evaluation(submission, state="finished", now=now - timedelta(hours=2))
+    evaluation = evaluated(submission, state="finished", now=now - timedelta(hours=2))
     _episodes(evaluation, done=10**6, rng=rng, trajectories=True)
     _scores(evaluation, value=0.0, rng=rng, enter=False)
     return submission
 
 
-def _submission(phase: Phase, person: User, *, name: str, age: int, now: datetime, **fields: Any) -> Submission:
+def submitted(phase: Phase, person: User, *, name: str, age: int, now: datetime, **fields: Any) -> Submission:
+    """A submission that was sent ``age`` minutes ago."""
     digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
     bundle, _ = Artifact.objects.get_or_create(digest=digest, defaults={"size": 12_480_000 + age})
+    usual: dict[str, Any] = {
+        "file_name": "planner.zip",
+        "agent": {"name": "planner", "command": "python agent.py", "model": "small", "paradigm": "plan and execute"},
+    }
     submission = Submission.objects.create(
         phase=phase,
         participant=person,
         name=name,
-        file_name="planner.zip",
         bundle=bundle,
         agent_bundle=bundle if fields["state"] == "accepted" else None,
-        agent={"name": "planner", "command": "python agent.py", "model": "small", "paradigm": "plan and execute"},
         checked_at=now - timedelta(minutes=age) if fields["state"] in {"accepted", "rejected"} else None,
-        **fields,
+        **(usual | fields),
     )
     Submission.objects.filter(pk=submission.pk).update(created_at=now - timedelta(minutes=age, seconds=4))
     submission.refresh_from_db()
     return submission
 
 
-def _evaluation(submission: Submission, *, state: str, now: datetime, code: str = "", message: str = "") -> Evaluation:
-    task = submission.phase.tasks.get()
+def evaluated(
+    submission: Submission,
+    *,
+    state: str,
+    now: datetime,
+    code: str = "",
+    message: str = "",
+    task: Task | None = None,
+) -> Evaluation:
+    """An evaluation on the task, or on the only one of its phase, with one run job."""
+    task = task or submission.phase.tasks.get()
     ran = state in {"running", "scoring", "finished", "failed"}
     ended = state in {"finished", "failed", "cancelled"}
     began = submission.created_at + timedelta(seconds=6)
@@ -123,13 +135,13 @@ def _evaluation(submission: Submission, *, state: str, now: datetime, code: str 
         failure_message=message,
         in_force=state == "finished",
         seed=11,
-        episodes_total=task.scenarios.count(),
+        episodes_total=task.scenarios.count() * submission.phase.trials,
         record={
             "platform": "0.1.0",
             "agent": submission.bundle_id,
             "environment": f"sha256:{'5e' * 32}",
             "reference_data": f"sha256:{'b7' * 32}",
-            "trials": 1,
+            "trials": submission.phase.trials,
             "limits": {"episode_seconds": 60},
             "scoring": {"rubric": {"program": f"sha256:{'91' * 32}", "judge": "checks 1"}},
         },

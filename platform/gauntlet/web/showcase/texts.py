@@ -81,6 +81,11 @@ ERROR: Could not find a version that satisfies the requirement anyio (from httpx
 ERROR: No matching distribution found for anyio
 """
 
+OPERATOR: Final = "operator@people.example"
+NO_DISK: Final = "Less than 1 GiB is free in the folder of the worker; 0.4 GiB are."
+LOST_CHECK: Final = "The platform could not check the bundle, and the attempt was given back. Submit it again."
+IMAGE_NOTE: Final = "The image has no USER: its program runs as an unprivileged user here, not as root."
+
 #: What a right answer looks like, by the category of a question.
 FORMS: Final = {
     "counts": "The answer states the number of preventive work orders that started in the period, as an integer, and "

@@ -12,10 +12,11 @@ from django import template
 from django.forms import BoundField
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from gauntlet.web import wording
+from gauntlet_scoring.failures import Owner
 
 register = template.Library()
 
@@ -69,9 +70,9 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def chip(state: str, owner: str = "") -> SafeString:
-    """A state as icon and word; a failed one says whose fault it is."""
+    """A state as icon and word; a failed one says whose fault it is, a rejected one if it is not what was sent."""
     look, drawing, word = _CHIPS.get(state, ("", "dot", state.capitalize()))
-    if owner and state == "failed":
+    if owner and (state == "failed" or (state == "rejected" and owner != Owner.PARTICIPANT)):
         word = f"{word}: {wording.FAULT[owner]}"
     return format_html('<span class="chip {}">{}{}</span>', look, icon(drawing), word)
 
@@ -189,23 +190,15 @@ def item(mapping: dict[str, Any], key: str) -> Any:
 
 
 @register.filter
-def fault(owner: str) -> str:
-    """Whose fault a failure is, as the end of a sentence."""
-    return wording.FAULT_SENTENCE.get(owner, "")
-
-
-@register.filter
 def fault_for_organizer(owner: str) -> str:
     """The same, for an organizer who reads about a participant's submission, with what there is to do."""
     return wording.FAULT_FOR_ORGANIZER.get(owner, "")
 
 
 @register.filter
-def next_step(code: str, log_visible: bool = True) -> SafeString:
-    """What the participant can do about a failure code; commands are set as code."""
-    blind = "" if log_visible else wording.NEXT_STEP_WITHOUT_LOG.get(code, "")
-    text = blind or wording.NEXT_STEP.get(code, "")
-    return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", text))  # noqa: S308 -- our own sentences
+def commands(text: str) -> SafeString:
+    """A sentence of ours in which commands stand between backticks, as HTML."""
+    return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", escape(text)))  # noqa: S308 -- escaped before
 
 
 @register.simple_tag(takes_context=True)

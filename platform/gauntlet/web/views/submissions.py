@@ -12,24 +12,29 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from gauntlet.competitions.models import Column
+from gauntlet.competitions.models import Column, Takes
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list, submission_story, visible_reports
 from gauntlet.evaluation.services import cancel_submission
+from gauntlet.evaluation.story import SubmissionStory
 from gauntlet.leaderboards.columns import over_trials, pass_marks
 from gauntlet.storage.services import open_artifact
 from gauntlet.submissions.access import access_submission_as_owner, access_submission_as_reader
 from gauntlet.submissions.models import Submission
+from gauntlet.submissions.parking import why_parked
 from gauntlet.submissions.teams import owns
-from gauntlet.web import story_page
+from gauntlet.web import story_page, story_words
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.patterns_page import pattern_tables
+from gauntlet.web.story_words import Log
 from gauntlet.web.submission_rows import SubmissionRow, submission_rows
 from gauntlet.web.views.accounts import signed_in
+from gauntlet_scoring.failures import Owner
 
 _PAGE = 50
 
@@ -106,22 +111,59 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     told = submission_story(submission, audience=audience, now=timezone.now())
     columns = _shown_columns(submission)
     is_owner = owns(signed_in(request), submission)
+    pages = Paginator(range(story_page.table_pages(told)), 1)
+    shown = pages.get_page(request.GET.get("page")).number
     return {
         "nav": "submissions" if is_owner else "",
         "story": told,
-        "said": story_page.said(told),
-        "run_by": story_page.run_by(told),
+        "said": story_words.said(told),
+        "announced": story_words.announced(told),
+        "run_by": story_words.run_by(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),
-        "evaluations": story_page.tables(told, _titles(columns), passing=pass_marks(columns)),
+        "evaluations": story_page.tables(told, _titles(columns), passing=pass_marks(columns), page=shown),
+        "page": shown,
+        "pages": pages.num_pages,
         "patterns": pattern_tables(told),
-        "counts": story_page.counts(told),
-        "last_lines": story_page.last_lines(told),
+        "why": story_words.why(told),
+        "failed_task": story_words.failed_task(told),
+        "counts": story_words.counts(told),
+        "next_step": story_words.next_step(
+            told, parked=_parked(submission), of_results=submission.phase.takes == Takes.RESULTS
+        ),
+        "last_lines": story_words.last_lines(told),
+        "logs": _logs(told),
         "competition_title": submission.phase.competition.title,
         "is_owner": is_owner,
         "is_organizer": audience is Audience.ORGANIZER,
         "reveal_at": submission.phase.reveal_at,
     }
+
+
+def _parked(submission: Submission) -> bool:
+    """Whether what was sent is not taken at the moment, because the platform failed at it time and again."""
+    return submission.given_back_for == Owner.PLATFORM and bool(why_parked(submission.sent_digest))
+
+
+def _logs(told: SubmissionStory) -> dict[str, Log]:
+    """The end of each log, and where all of it is."""
+    places = {
+        "agent": (told.log, reverse("api-submission-log", args=[told.id])),
+        "organizer": (told.organizer_log, reverse("submission-log", args=[told.id, "organizer"])),
+        "check": (told.check_log, reverse("submission-log", args=[told.id, "check"])),
+    }
+    return {name: story_words.log_of(text, place=place) for name, (text, place) in places.items() if text}
+
+
+@require_GET
+def log(request: HttpRequest, submission_id: UUID, kind: str) -> HttpResponse:
+    """A whole log as text: of the check, or of the organizer's programs."""
+    submission, audience = access_submission_as_reader(request.user, submission_id)
+    told = submission_story(submission, audience=audience, now=timezone.now())
+    text = {"check": told.check_log, "organizer": told.organizer_log}.get(kind)
+    if not text:
+        raise Http404
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
 def _shown_columns(submission: Submission) -> list[Column]:

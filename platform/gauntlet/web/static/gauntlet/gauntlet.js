@@ -55,22 +55,31 @@
   if (document.querySelector("time[data-until]")) setInterval(tick, 1000);
 
   // --- Upload: progress in bytes and seconds, errors beside their field ---
-  function showProblem(form, name, text) {
-    const field = form.elements[name];
-    const place = form.querySelector(`[data-problem="${name}"]`) || form.querySelector('[data-problem="__all__"]');
-    place.querySelector("span").textContent = text;
-    place.hidden = false;
-    if (!field || !field.setAttribute) return focusOn(place);
-    field.setAttribute("aria-invalid", "true");
-    if (place.id) field.setAttribute("aria-describedby", [...new Set(`${field.getAttribute("aria-describedby") || ""} ${place.id}`.trim().split(" "))].join(" "));
-    field.focus();
+  // Each problem beside its field, those of no field in their own place; the focus goes to the first.
+  function showProblems(form, problems) {
+    const places = problems.map(([name, text]) => {
+      const field = form.elements[name], own = form.querySelector(`[data-problem="${name}"]`);
+      const place = own || form.querySelector('[data-problem="__all__"]'), words = place.querySelector("span");
+      words.textContent = place.hidden ? text : `${words.textContent} ${text}`;
+      place.hidden = false;
+      if (!own || !field?.setAttribute) return place;
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", [...new Set(`${field.getAttribute("aria-describedby") || ""} ${place.id}`.trim().split(" "))].join(" "));
+      return field;
+    });
+    const first = places.sort((a, b) => (a.compareDocumentPosition(b) & 4 ? -1 : 1))[0];
+    if (first) focusOn(first);
   }
+  const showProblem = (form, name, text) => showProblems(form, [[name, text]]);
   function focusOn(node) {
     if (!node.matches("a, button, input, select, textarea")) node.tabIndex = -1;
     node.focus();
   }
   function clearProblems(form) {
-    all("[data-problem]", form).forEach((node) => { node.hidden = true; });
+    for (const place of all("[data-problem]", form)) {
+      place.hidden = true;
+      place.querySelector("span").textContent = ""; // a field that names it would still be described by it
+    }
     all("[aria-invalid]", form).forEach((node) => node.removeAttribute("aria-invalid"));
   }
   // A large file goes in parts (tus 1.0): a connection that breaks costs one part and not the file.
@@ -146,7 +155,7 @@
         location.assign(answer.location);
       } else if (answer && answer.errors) {
         done();
-        for (const [name, texts] of Object.entries(answer.errors)) showProblem(form, name, texts.join(" "));
+        showProblems(form, Object.entries(answer.errors).map(([name, texts]) => [name, texts.join(" ")]));
       } else if (main && request.status < 500) {
         done(); // the same page with what there is to read: findings, warnings
         document.querySelector("main").replaceWith(main);
@@ -208,27 +217,28 @@
   // --- Live: server-sent events, else polling; an earlier answer never replaces a later one ---
   function live(node) {
     const quiet = document.querySelector("[data-quiet]"), said = document.querySelector("[data-said]");
-    const title = document.title;
-    let asked = 0, shown = 0, timer = 0, source = null;
+    const title = document.title, WAITS = "Live updates were interrupted. Checking every 5 seconds instead.";
+    const KEEPS = "The page shows the last known state and keeps trying.";
+    let asked = 0, shown = 0, timer = 0, source = null, known = node.dataset.state;
     const finished = () => node.dataset.final === "true";
+    const listens = () => source && source.readyState === EventSource.OPEN;
     async function refresh() {
       const mine = ++asked;
-      let answer;
+      let answer, html;
       try {
         answer = await fetch(node.dataset.live, { headers: { "X-Fragment": "1" }, credentials: "same-origin" });
+        html = await answer.text();
       } catch {
-        quiet.textContent = "No connection to the server. The page shows the last known state and keeps trying.";
-        return;
+        return tell(quiet, `No connection to the server. ${KEEPS}`);
       }
-      if (!answer.ok || mine < shown) return;
-      const html = await answer.text();
       if (mine < shown) return;
+      if (!answer.ok) return tell(quiet, `The server answered with an error (${answer.status}). ${KEEPS}`);
       shown = mine;
-      if (source && source.readyState === EventSource.OPEN) quiet.textContent = "";
+      tell(quiet, source && !listens() ? WAITS : "");
       swap(node, html);
       const word = node.dataset.events && node.querySelector(".chip");
       if (word) document.title = `${word.textContent.trim()}: ${title}`; // to be read on a tab that is not in front
-      if (said && said.textContent !== node.dataset.state) said.textContent = node.dataset.state;
+      if (known !== node.dataset.state) tell(said, known = node.dataset.state);
       if (finished()) stop();
     }
     function poll(seconds) {
@@ -242,17 +252,17 @@
     function stop() {
       rest();
       if (source) source.close();
-      quiet.textContent = "";
+      tell(quiet, "");
     }
     function listen() {
       let due = 0;
       source = new EventSource(node.dataset.events);
       const changed = () => { clearTimeout(due); due = setTimeout(refresh, 150); };
       for (const name of ["message", "state", "progress", "change"]) source.addEventListener(name, changed);
-      source.addEventListener("open", () => { quiet.textContent = ""; rest(); });
+      source.addEventListener("open", () => { tell(quiet, ""); rest(); });
       source.addEventListener("error", () => {
         if (finished()) return stop();
-        quiet.textContent = "Live updates were interrupted. Checking every 5 seconds instead.";
+        if (!timer) tell(quiet, WAITS);
         poll(5);
         if (source.readyState === EventSource.CLOSED) setTimeout(listen, 30000);
       });
@@ -261,16 +271,46 @@
     if (node.dataset.events && window.EventSource) listen();
     else poll(5);
   }
+  // Said once: the same words put there anew would be read out anew.
+  function tell(place, text) {
+    if (place && place.textContent !== text) place.textContent = text;
+  }
   function swap(node, html) {
-    const open = new Set(all("details[open][id]", node).map((d) => d.id));
-    const focus = document.activeElement && node.contains(document.activeElement) ? document.activeElement.id : "";
     const fresh = new DOMParser().parseFromString(html, "text/html").querySelector("[data-live]");
     if (!fresh) return;
-    node.replaceChildren(...fresh.childNodes);
-    node.dataset.final = fresh.dataset.final;
-    node.dataset.state = fresh.dataset.state;
-    all("details[id]", node).forEach((d) => { if (open.has(d.id)) d.open = true; });
-    if (focus) document.getElementById(focus)?.focus();
+    const held = node.contains(document.activeElement);
+    become(node, fresh);
+    if (held && !node.contains(document.activeElement)) focusOn(node.querySelector("h2") || node); // what had it is gone
+    watchWidths(node);
+  }
+  // What is alike stays the node that it is, with its focus, selection, scrolled place and what was opened in it.
+  const kept = new Set(["open", "tabindex", "data-live", "data-events"]);
+  const likeness = (one) => (one.nodeType === 1 ? `${one.tagName} ${one.id || one.getAttribute("href") || ""}` : one.nodeType);
+  function become(old, fresh) {
+    for (const { name } of [...old.attributes]) if (!kept.has(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const { name, value } of fresh.attributes) if (!kept.has(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    let at = old.firstChild;
+    for (const child of [...fresh.childNodes]) {
+      let same = at;
+      while (same && child.nodeType === 1 && likeness(same) !== likeness(child)) same = same.nextSibling;
+      if (!same || likeness(same) !== likeness(child)) {
+        old.insertBefore(child, at);
+        continue;
+      }
+      while (at !== same) {
+        const gone = at;
+        at = at.nextSibling;
+        gone.remove();
+      }
+      at = same.nextSibling;
+      if (same.nodeType === 1) become(same, child);
+      else if (same.data !== child.data) same.data = child.data;
+    }
+    while (at) {
+      const gone = at;
+      at = at.nextSibling;
+      gone.remove();
+    }
   }
   all("[data-live]").forEach(live);
 
@@ -302,7 +342,8 @@
     if (getComputedStyle(target).overflowX !== "visible" && target.scrollWidth > target.clientWidth) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
   }));
-  all(".scroll, .fit, .prose pre, .prose table").forEach((node) => sideways.observe(node));
+  const watchWidths = (root) => all(".scroll, .fit, .prose pre, .prose table", root).forEach((node) => sideways.observe(node));
+  watchWidths(document);
   const first = ["main [aria-invalid=true]", "main form .problem:not([hidden])", "[data-focus]"].map((one) => document.querySelector(one)).find(Boolean);
   if (first) focusOn(first);
 })();

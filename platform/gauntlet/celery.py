@@ -25,7 +25,8 @@ doorbell.use()
 app = Celery("gauntlet")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.conf.imports = ["gauntlet.upkeep", "gauntlet.evaluation.child"]  # only workers and the beat import them
+# Only workers and the beat import them.
+app.conf.imports = ["gauntlet.upkeep", "gauntlet.evaluation.child", "gauntlet.evaluation.listening"]
 
 _TIDY_SECONDS = 3600  # after which there is another
 # After this the beat has rung again. Not less than a minute, by which the clocks of hosts may differ: to a worker whose

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -73,6 +74,21 @@ def test_a_worker_does_what_waits_in_the_queues_that_it_was_started_for(
     assert workers == {"gpu", "default"}
 
 
+def test_a_worker_that_is_started_for_somebodys_own_queue_says_whose_it_is_and_ends(
+    installation: Any, in_database: None, tmp_path: Path
+) -> None:
+    from gauntlet.accounts.models import User
+    from gauntlet.queues.models import Queue
+
+    Queue.objects.create(name="lab", owner=User.objects.create(username="labber", email="labber@example.org"))
+    ended = subprocess.run(
+        _worker_command("lab"), env=installation.environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ended.returncode == 1
+    assert "'lab' is labber's own" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def _submit(phase: Any, user: Any) -> Any:
     from django.core.files.base import ContentFile
 
@@ -85,9 +101,12 @@ def _submit(phase: Any, user: Any) -> Any:
 
 
 def _start_worker(processes: Processes, name: str, queues: str) -> None:
+    processes.start(name, [*_worker_command(queues), "--hostname", f"{name}@%h"])
+
+
+def _worker_command(queues: str) -> list[str]:
     options = ["--concurrency", "1", "--loglevel", "INFO", "--without-gossip", "--without-mingle", "-Q", queues]
-    command = [sys.executable, "-m", "celery", "-A", "gauntlet.celery", "worker", *options]
-    processes.start(name, [*command, "--hostname", f"{name}@%h"])
+    return [sys.executable, "-m", "celery", "-A", "gauntlet.celery", "worker", *options]
 
 
 @pytest.fixture(autouse=True)

@@ -44,6 +44,20 @@ class EvaluationNotFinished(DomainError):
     status: ClassVar = 409
 
 
+class QueueIsServed(DomainError):
+    """What waits in a queue finds a worker there, or the operator's are to see to it."""
+
+    code: ClassVar = "queue_is_served"
+    status: ClassVar = 409
+
+
+class RunsNowhereElse(DomainError):
+    """What is to be run again would wait in the queue that nobody serves."""
+
+    code: ClassVar = "runs_nowhere_else"
+    status: ClassVar = 409
+
+
 class MessageRefused(DomainError):
     """What a worker sent is not what is sent there; the findings name the fields."""
 

@@ -17,6 +17,7 @@ from gauntlet.competitions.errors import PhaseNotFound
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.own_queues import change_phase_queue, delete_queue, send_phase_back
 from gauntlet.evaluation.queue_lines import QueueDetail, phase_words, phases_of, queue_detail
+from gauntlet.evaluation.stranded import end_stranded
 from gauntlet.evaluation.workers import name_at_queue
 from gauntlet.queues.access import access_queue_as_owner, access_queue_as_user
 from gauntlet.queues.api import QueueAnswer, queue_json
@@ -62,6 +63,21 @@ class PhaseQueueAnswer(serializers.Serializer[Any]):
 
     queue = serializers.CharField()
     moved = serializers.IntegerField(help_text="jobs that waited, had not begun, and moved along")
+
+
+class StrandedRequest(serializers.Serializer[Any]):
+    """What is to become of what began in somebody's own queue that nobody serves any more."""
+
+    queue = serializers.CharField(max_length=64, help_text="in which it began")
+    again = serializers.BooleanField(
+        help_text="run it again in the phase's present queue, or else end it and give the attempts back"
+    )
+
+
+class StrandedAnswer(serializers.Serializer[Any]):
+    """What became of it."""
+
+    ended = serializers.IntegerField(help_text="evaluations")
 
 
 def _detail_json(detail: QueueDetail) -> dict[str, Any]:
@@ -126,6 +142,15 @@ class PhaseQueueView(APIView):
         wanted.is_valid(raise_exception=True)
         moved = change_phase_queue(phase, queue=wanted.validated_data["queue"], actor=actor)
         return Response(PhaseQueueAnswer({"queue": phase.queue, "moved": moved}).data)
+
+    @extend_schema(request=StrandedRequest, responses=StrandedAnswer)
+    def post(self, request: Request, slug: str, index: int) -> Response:
+        """End what began in an own queue whose workers do not come back, or run it again. Organizers only."""
+        actor = signed_in(request)
+        phase = access_phase(access_competition_as_organizer(actor, slug), index)
+        wanted = StrandedRequest(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        return Response(StrandedAnswer({"ended": end_stranded(phase, actor=actor, **wanted.validated_data)}).data)
 
 
 def access_phase_of_queue(queue: Queue, phase_id: int) -> Phase:

@@ -9,9 +9,9 @@ from django.db.models import Count, Q, QuerySet
 
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.claims import GOING_ON
-from gauntlet.evaluation.models import Job, WorkerState
+from gauntlet.evaluation.models import Job
 from gauntlet.evaluation.states import JobState
-from gauntlet.evaluation.workers import WorkerLine, living_workers, worker_lines
+from gauntlet.evaluation.workers import WorkerLine, taking_workers, worker_lines
 from gauntlet.queues.models import Queue
 
 
@@ -62,18 +62,13 @@ def queue_lines(queues: Collection[Queue]) -> list[QueueLine]:
     ]
 
 
-def taking_workers(names: Collection[str]) -> dict[str, int]:
-    """How many workers take jobs of each of these queues now; one query."""
-    taking = living_workers().filter(state__in=[WorkerState.IDLE, WorkerState.BUSY])
-    served = [name for queues in taking.values_list("queues", flat=True) for name in queues]
-    return {name: served.count(name) for name in names}
-
-
 def queue_detail(queue: Queue) -> QueueDetail:
     """A queue with its workers and the phases that use it; five queries."""
     return QueueDetail(
         line=queue_lines([queue])[0],
-        workers=[one for one in worker_lines() if queue.name in one.worker.queues],
+        workers=[
+            one for one in worker_lines() if one.worker.queue_token and one.worker.queue_token.queue_id == queue.pk
+        ],
         phases=list(phases_of(queue)),
     )
 

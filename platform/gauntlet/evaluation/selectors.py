@@ -27,6 +27,7 @@ from gauntlet.evaluation.story import (
     Step,
     SubmissionStory,
 )
+from gauntlet.evaluation.stranded import unserved_queues
 from gauntlet.evaluation.waiting import Wait, waits_of
 from gauntlet.evaluation.whose_workers import WhoseWorkers, whose_workers
 from gauntlet.leaderboards.models import Exclusion
@@ -76,7 +77,9 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
     own_or_organizer = audience in (Audience.OWNER, Audience.ORGANIZER)
     queued = [one.pk for one in evaluations if one.state == EvaluationState.QUEUED]
     waits = waits_of(queued, queue=phase.queue)
+    begun = [one.pk for one in evaluations if one.state in (EvaluationState.RUNNING, EvaluationState.SCORING)]
     now_run_by, run_by = whose_workers(phase, evaluations)
+    unserved = {pk: run_by[pk].queue for pk, wait in waits.items() if not wait.served} | unserved_queues(begun)
     return SubmissionStory(
         id=submission.pk,
         name=submission.name,
@@ -99,7 +102,15 @@ def submission_story(submission: Submission, *, audience: Audience, now: datetim
         check_log=submission.check_log if own_or_organizer else None,
         steps=_steps(submission, evaluations, status=status),
         evaluations=[
-            _evaluation(one, phase=phase, audience=audience, now=now, wait=waits.get(one.pk), run_by=run_by[one.pk])
+            _evaluation(
+                one,
+                phase=phase,
+                audience=audience,
+                now=now,
+                wait=waits.get(one.pk),
+                unserved_queue=unserved.get(one.pk, ""),
+                run_by=run_by[one.pk],
+            )
             for one in evaluations
         ],
         scores=_scores(submission) if scores_visible and status == "finished" else [],
@@ -185,6 +196,7 @@ def _evaluation(
     audience: Audience,
     now: datetime,
     wait: Wait | None,
+    unserved_queue: str,
     run_by: WhoseWorkers,
 ) -> EvaluationStory:
     return EvaluationStory(
@@ -194,7 +206,7 @@ def _evaluation(
         state=evaluation.state,
         position=wait.position if wait else None,
         estimate_seconds=wait.estimate_seconds if wait else None,
-        unserved_queue=run_by.queue if wait and not wait.served else "",
+        unserved_queue=unserved_queue,
         queue=run_by.queue,
         queue_owner=run_by.owner,
         episodes_done=evaluation.episodes_done,

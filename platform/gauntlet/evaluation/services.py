@@ -30,6 +30,14 @@ def start_evaluations(submission: Submission, *, actor: User | None = None) -> l
     return [_start(submission, task, actor=actor) for task in submission.phase.tasks.all()]
 
 
+def start_again(evaluation: Evaluation, *, actor: User) -> Evaluation:
+    """Queue another evaluation of the same submission on the same task, where its phase waits now.
+
+    Emits evaluation.queued. Call it in the transaction that ends this one.
+    """
+    return _start(evaluation.submission, evaluation.task, actor=actor)
+
+
 def _start(submission: Submission, task: Task, *, actor: User | None) -> Evaluation:
     last = submission.evaluations.filter(task=task).aggregate(n=Max("number"))["n"] or 0
     evaluation = Evaluation.objects.create(

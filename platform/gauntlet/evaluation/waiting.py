@@ -7,32 +7,35 @@ participant it is enough to know how many of their jobs come first.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from django.db import connection
 
-from gauntlet.evaluation.models import WorkerState
 from gauntlet.evaluation.queue import LAST_STEP, READY, TURNS
-from gauntlet.evaluation.workers import living_workers
+from gauntlet.evaluation.workers import queues_served
 
 # The order: last_step DESC, jobs + turn, jobs DESC, at NULLS FIRST, head, participant_id; where turn is the number of a
 # job among its participant's in this queue, head the time at which the first of these was made, and jobs and at are as
 # in TURNS. So of another's n jobs, turns 1 to n, those come first whose turn is less than jobs + turn of this one minus
-# the other's jobs; and the one whose turn is just that, where the rest of the order says so.
+# the other's jobs; and the one whose turn is just that, where the rest of the order says so. Queues that are taken
+# together are as one.
+_QUEUE: Final = "CASE WHEN job.queue = ANY(%(together)s::text[]) THEN '' ELSE job.queue END"
 _PLACES: Final = f"""
     WITH theirs AS MATERIALIZED (
-        SELECT job.queue, {LAST_STEP} AS last_step, job.participant_id, count(*) AS n, min(job.created_at) AS head
+        SELECT {_QUEUE} AS queue, {LAST_STEP} AS last_step, job.participant_id, count(*) AS n,
+               min(job.created_at) AS head
         {READY}
-           AND job.queue = ANY(ARRAY(SELECT queue FROM evaluation_job WHERE evaluation_id = ANY(%(evaluations)s)))
+           AND job.queue = ANY(%(together)s::text[] || ARRAY(
+                   SELECT queue::text FROM evaluation_job WHERE evaluation_id = ANY(%(evaluations)s)))
          GROUP BY 1, 2, 3
     ), {TURNS.format(present="theirs")}, standing AS MATERIALIZED (
         SELECT theirs.*, jobs, coalesce(at, '-infinity') AS at FROM theirs JOIN turns USING (participant_id)
     ), numbered AS (
-        SELECT job.evaluation_id, job.queue, job.participant_id, {LAST_STEP} AS last_step, row_number() OVER (
-                   PARTITION BY job.queue, job.participant_id, {LAST_STEP} ORDER BY job.created_at, job.id) AS turn
+        SELECT job.evaluation_id, {_QUEUE} AS queue, job.participant_id, {LAST_STEP} AS last_step, row_number() OVER (
+                   PARTITION BY {_QUEUE}, job.participant_id, {LAST_STEP} ORDER BY job.created_at, job.id) AS turn
         {READY}
            AND job.participant_id = ANY(
                    ARRAY(SELECT participant_id FROM evaluation_job WHERE evaluation_id = ANY(%(evaluations)s)))
@@ -51,29 +54,48 @@ _PLACES: Final = f"""
              FROM standing other WHERE other.queue = own.queue)
       FROM firsts JOIN standing own USING (queue, last_step, participant_id)
 """  # noqa: S608 - put together from the words of the two modules
+# How long a place takes: what follows from a run without a turn of its own, its scoring, is counted to the run. And of
+# each worker that is at a job, for how long.
 _PACE: Final = """
     WITH recent AS (
-        SELECT started_at, ended_at FROM evaluation_job
-         WHERE queue = %(queue)s AND state = 'done' AND started_at IS NOT NULL ORDER BY ended_at DESC LIMIT 50
+        SELECT job.started_at, job.ended_at, job.kind = 'score' AND evaluation.episodes_total > 0 AS follows
+          FROM unnest(%(queues)s::text[]) AS one (queue)
+         CROSS JOIN LATERAL (
+               SELECT * FROM evaluation_job
+                WHERE queue = one.queue AND state = 'done' AND started_at IS NOT NULL
+                ORDER BY ended_at DESC LIMIT 50) job
+          JOIN evaluation_evaluation evaluation ON evaluation.id = job.evaluation_id
+         ORDER BY job.ended_at DESC LIMIT 50
+    ), working AS (
+        SELECT extract(epoch FROM max(statement_timestamp() - started_at))::float AS seconds
+          FROM evaluation_job WHERE queue = ANY(%(queues)s) AND state = 'leased' GROUP BY worker
     )
-    SELECT (SELECT extract(epoch FROM avg(ended_at - started_at)) FROM recent),
-           (SELECT count(DISTINCT worker) FROM evaluation_job WHERE queue = %(queue)s AND state = 'leased')
+    SELECT (SELECT extract(epoch FROM sum(ended_at - started_at)) / greatest(1, count(*) FILTER (WHERE NOT follows))
+              FROM recent),
+           ARRAY(SELECT seconds FROM working)
 """
+_SHORTEST: Final = 0.001  # seconds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How quickly a queue moves."""
+    """How quickly queues move that the same workers serve."""
 
-    job_seconds: float | None  # mean of those that ended last; None without a history
-    busy_workers: int
-    workers: int  # that take jobs of it now
+    job_seconds: float | None  # that a place took of late; None without a history
+    in_work: Sequence[float]  # of each worker that is at a job, for how many seconds it has been
+    workers: int  # that take jobs now
 
     def estimate_seconds(self, place: int) -> int | None:
-        """How long a job at this place waits at the recent pace and number of workers; None without a history."""
+        """How long a job at this place waits at the recent pace and number of workers; None without a history.
+
+        Whoever has been at a job for longer than one usually takes is expected to need as long again.
+        """
         if self.job_seconds is None:
             return None
-        return round(self.job_seconds * place / max(1, self.busy_workers, self.workers))
+        usual = max(self.job_seconds, _SHORTEST)
+        idle = max(0 if self.in_work else 1, self.workers - len(self.in_work))
+        one_is_free = 1 / (idle / usual + sum(1 / max(usual, seconds) for seconds in self.in_work))
+        return round(one_is_free + (place - 1) * usual / max(1, self.workers, len(self.in_work)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,25 +115,53 @@ def waits_of(evaluations: Collection[UUID], *, queue: str) -> dict[UUID, Wait]:
     """
     if not evaluations:
         return {}
-    pace = pace_of(queue)
+    everybody = queues_served()
+    places = places_of(evaluations)
+    estimates = _estimates(places, queue=queue, everybody=everybody)
+    served = any(queue in one for one in everybody)
     return {
-        evaluation: Wait(position=place, estimate_seconds=pace.estimate_seconds(place), served=pace.workers > 0)
-        for evaluation, place in places_of(evaluations).items()
+        evaluation: Wait(position=place, estimate_seconds=estimates[evaluation], served=served)
+        for evaluation, place in places.items()
     }
 
 
-def places_of(evaluations: Collection[UUID]) -> dict[UUID, int]:
-    """The places in their queues of those of these evaluations that have a ready job; 1 is next."""
+def _estimates(places: Mapping[UUID, int], *, queue: str, everybody: Sequence[Set[str]]) -> dict[UUID, int | None]:
+    """How long those at these places of a queue wait.
+
+    Where its workers serve further queues, what waits in those takes turns with it. Those that serve it alone may come
+    to it first: then the shorter wait counts.
+    """
+    workers = [served for served in everybody if queue in served]
+    alone = sum(served == {queue} for served in workers)
+    told: list[dict[UUID, int | None]] = []
+    if alone or not workers:
+        told.append(_at_pace(pace_of([queue], workers=alone), places))
+    if alone < len(workers):
+        together = sorted(set().union(*workers))
+        helping = sum(not served.isdisjoint(together) for served in everybody)
+        told.append(_at_pace(pace_of(together, workers=helping), places_of(places, together=together)))
+    known = {evaluation: [wait for one in told if (wait := one[evaluation]) is not None] for evaluation in places}
+    return {evaluation: min(waits, default=None) for evaluation, waits in known.items()}
+
+
+def _at_pace(pace: Pace, places: Mapping[UUID, int]) -> dict[UUID, int | None]:
+    return {evaluation: pace.estimate_seconds(place) for evaluation, place in places.items()}
+
+
+def places_of(evaluations: Collection[UUID], *, together: Sequence[str] = ()) -> dict[UUID, int]:
+    """The places in their queues of those of these evaluations that have a ready job; 1 is next.
+
+    Args:
+        together: queues whose jobs have one order
+    """
     with connection.cursor() as cursor:
-        cursor.execute(_PLACES, {"evaluations": list(evaluations)})
+        cursor.execute(_PLACES, {"evaluations": list(evaluations), "together": list(together)})
         return dict(cursor.fetchall())
 
 
-def pace_of(queue: str) -> Pace:
-    """How quickly this queue moved of late, and who serves it."""
-    taking = living_workers().filter(queues__contains=[queue], state__in=[WorkerState.IDLE, WorkerState.BUSY])
+def pace_of(queues: Sequence[str], *, workers: int) -> Pace:
+    """How quickly these queues moved of late, with so many workers now."""
     with connection.cursor() as cursor:
-        cursor.execute(_PACE, {"queue": queue})
-        seconds, busy = cursor.fetchone()
-    job_seconds = None if seconds is None else float(seconds)
-    return Pace(job_seconds=job_seconds, busy_workers=busy, workers=taking.count())
+        cursor.execute(_PACE, {"queues": list(queues)})
+        seconds, in_work = cursor.fetchone()
+    return Pace(job_seconds=None if seconds is None else float(seconds), in_work=in_work, workers=workers)

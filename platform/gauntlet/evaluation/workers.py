@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -16,6 +16,7 @@ from gauntlet.evaluation.errors import TooManyWorkers
 from gauntlet.evaluation.models import Worker, WorkerState
 from gauntlet.evaluation.transitions import database_now
 from gauntlet.queues.models import Queue, QueueToken
+from gauntlet.queues.selectors import own_queues
 
 _FORGOTTEN_AFTER: Final = timedelta(days=1)
 _BEATS_MISSED: Final = 4  # after which a worker counts as silent
@@ -79,6 +80,23 @@ def living_workers() -> QuerySet[Worker]:
     """Those heard of lately that have not ended, whatever keeps them from taking jobs."""
     heard = Worker.objects.filter(seen_at__gte=database_now() - silent_after())
     return heard.exclude(state=WorkerState.STOPPED)
+
+
+def queues_served() -> list[frozenset[str]]:
+    """Of each worker that takes jobs now, from which queues. An own queue has those with its tokens alone.
+
+    One query, and another where a worker of the platform's listens to a queue that the platform does not have.
+    """
+    rows = living_workers().filter(state__in=[WorkerState.IDLE, WorkerState.BUSY])
+    taking = list(rows.values_list("queues", "queue_token"))
+    owned = own_queues({name for queues, token in taking if token is None for name in queues})
+    return [frozenset(queues if token else set(queues).difference(owned)) for queues, token in taking]
+
+
+def taking_workers(names: Collection[str]) -> dict[str, int]:
+    """How many workers take jobs of each of these queues now; as many queries as `queues_served`."""
+    everybody = queues_served()
+    return {name: sum(name in served for served in everybody) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)

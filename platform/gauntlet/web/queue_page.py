@@ -13,8 +13,9 @@ from django.urls import reverse
 from gauntlet.accounts.models import User
 from gauntlet.competitions.access import is_organizer
 from gauntlet.competitions.models import Competition, Phase
-from gauntlet.evaluation.queue_lines import QueueDetail, QueueLine, phase_words, queue_detail, taking_workers
-from gauntlet.evaluation.workers import name_at_queue
+from gauntlet.evaluation.queue_lines import QueueDetail, QueueLine, phase_words, queue_detail
+from gauntlet.evaluation.story import EvaluationStory
+from gauntlet.evaluation.workers import name_at_queue, taking_workers
 from gauntlet.metering.own_machines import MissingKey, missing_keys
 from gauntlet.queues.access import is_owner
 from gauntlet.queues.models import Queue
@@ -50,6 +51,25 @@ def runs_on(owner: str, *, verb: str = "Runs") -> str:
     """Whose workers run what is sent, for those who send it; without an owner it is the platform's."""
     whose = f"the workers of {owner}, not on the platform's" if owner else "the platform's own workers"
     return f"{verb} on {whose}."
+
+
+def stalled(evaluations: Iterable[EvaluationStory]) -> str:
+    """That what has begun waits for workers that are away, for those who wait for it; empty where none does."""
+    for one in evaluations:
+        if not one.unserved_queue or one.state not in ("running", "scoring"):
+            continue
+        left = "its scoring"
+        if one.state == "running":
+            left = f"{one.episodes_done} of {one.episodes_total} episodes are done, and the rest"
+        whose, who = "no worker serves at the moment", "the operator of this installation has to see to it"
+        if one.queue_owner:
+            whose = f"only {one.queue_owner}'s own workers serve, and none of them does now"
+            who = "write to the organizer"
+        return (
+            f"It has begun and is held up: {left} waits in the queue '{one.unserved_queue}', which {whose}. It goes on "
+            f"once one does; if that takes long, {who}."
+        )
+    return ""
 
 
 def phases_run_on(phases: Sequence[Phase]) -> list[str]:

@@ -6,22 +6,27 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import kombu
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from gauntlet.accounts.models import Event, User
 from gauntlet.competitions.errors import NotOrganizer
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.competitions.services import join
+from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation import claims
-from gauntlet.evaluation.models import Evaluation, Job, Worker
+from gauntlet.evaluation.models import Evaluation, Job, Worker, WorkerState
 from gauntlet.evaluation.own_queues import change_phase_queue, delete_queue, send_phase_back
 from gauntlet.evaluation.queue_lines import queue_detail, queue_lines
+from gauntlet.evaluation.selectors import submission_story
 from gauntlet.evaluation.services import start_evaluations
 from gauntlet.evaluation.transitions import database_now
+from gauntlet.evaluation.workers import report_worker, report_worker_of, taking_workers
 from gauntlet.queues.errors import NotQueueOwner, QueueInUse, QueueNotUsable
 from gauntlet.queues.models import Queue
 from gauntlet.queues.services import create_queue, issue_token, share_queue, unshare_queue
@@ -260,18 +265,57 @@ def test_an_owner_sees_who_serves_what_waits_and_which_phases(
     assert claims.claim_next(queues=["lab"], worker="lab/host:1", queue_token=token) is not None
     assert queue_lines([queue])[0].unserved
     for number, state in enumerate(["busy", "idle", "paused", "stopped"]):
-        Worker.objects.create(name=f"host:{number}", host="host", queues=["lab"], state=state, seen_at=database_now())
+        by_token = {"queues": ["lab"], "queue_token": token}
+        Worker.objects.create(name=f"lab/host:{number}", host="host", state=state, seen_at=database_now(), **by_token)
     Worker.objects.create(name="other:1", host="other", queues=["default"], seen_at=database_now())
     detail = queue_detail(queue)
     line = detail.line
     assert (line.workers, line.waiting, line.in_work, line.unserved) == (2, 2, 1, False)
     assert [(one.worker.name, one.state) for one in detail.workers] == [
-        ("host:0", "busy"),
-        ("host:1", "idle"),
-        ("host:2", "paused"),
-        ("host:3", "stopped"),
+        ("lab/host:0", "busy"),
+        ("lab/host:1", "idle"),
+        ("lab/host:2", "paused"),
+        ("lab/host:3", "stopped"),
     ]
     assert detail.phases == [phase]
+
+
+def test_a_worker_of_the_platforms_that_listens_to_an_own_queue_does_not_serve_it(
+    phase: Phase, owner: User, queue: Queue, start: Callable[..., Evaluation]
+) -> None:
+    """It gets no job there: a queue may have been made with a name that somebody's `celery -Q` had before."""
+    change_phase_queue(phase, queue="lab", actor=owner)
+    submission = start(phase).submission
+
+    def unserved() -> list[str]:
+        story = submission_story(submission, audience=Audience.OWNER, now=timezone.now())
+        return [one.unserved_queue for one in story.evaluations]
+
+    report_worker(name="host:1", queues=["default", "lab"], state=WorkerState.IDLE)
+    assert taking_workers(["default", "lab"]) == {"default": 1, "lab": 0}
+    assert unserved() == ["lab"]
+    assert queue_detail(queue).workers == []
+    token, _ = issue_token(queue, label="x", actor=owner)
+    report_worker_of(token, worker="host:1", state=WorkerState.IDLE)
+    assert taking_workers(["default", "lab"]) == {"default": 1, "lab": 1}
+    assert unserved() == [""]
+    assert [one.worker.name for one in queue_detail(queue).workers] == ["lab/host:1"]
+
+
+def test_a_worker_of_the_platforms_that_is_started_for_an_own_queue_does_not_start(
+    owner: User, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gauntlet.celery import app
+    from gauntlet.evaluation.listening import refuse_own_queues
+
+    monkeypatch.setattr(connection, "close", lambda: None)  # the test's transaction
+    monkeypatch.setattr(app.amqp, "queues", [kombu.Queue("default")])
+    refuse_own_queues()
+    monkeypatch.setattr(app.amqp, "queues", [kombu.Queue("default"), kombu.Queue("lab")])
+    with pytest.raises(SystemExit) as refused:
+        refuse_own_queues()
+    assert f"'lab' is {owner.username}'s own" in str(refused.value)
+    assert "Leave it out of -Q" in str(refused.value)
 
 
 def test_lines_take_the_same_queries_however_many_there_are(owner: User, queue: Queue) -> None:

@@ -15,12 +15,14 @@ import pytest
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation import queue
 from gauntlet.evaluation.models import Job, Worker, WorkerState
 from gauntlet.evaluation.selectors import submission_story
-from gauntlet.evaluation.waiting import pace_of, places_of
+from gauntlet.evaluation.waiting import Pace, pace_of, places_of, waits_of
 from gauntlet.evaluation.workers import report_worker
 
 if TYPE_CHECKING:
@@ -233,7 +235,7 @@ def test_each_queue_has_places_and_an_estimate_of_its_own(
     assert sorted(places_of_all().values()) == [1, 1, 2, 2]
     worker.finish_all()
     Job.objects.filter(queue="default").update(started_at=Now() - timedelta(seconds=8), ended_at=Now())
-    assert [pace_of(queue).estimate_seconds(3) for queue in ("default", "gpu")] == [24, None]
+    assert [pace_of([queue], workers=0).estimate_seconds(3) for queue in ("default", "gpu")] == [48, None]
 
 
 def test_an_estimate_counts_the_workers_that_serve_the_queue(
@@ -245,7 +247,7 @@ def test_an_estimate_counts_the_workers_that_serve_the_queue(
     for number in range(3):
         start()
         worker.source.claim(queues=["default"], worker=f"host:{number}")
-    assert pace_of("default").estimate_seconds(6) == 16
+    assert pace_of(["default"], workers=0).estimate_seconds(6) == 32
 
 
 def test_the_story_tells_place_and_estimate(start: Callable[..., Evaluation], worker: Any) -> None:
@@ -254,7 +256,71 @@ def test_the_story_tells_place_and_estimate(start: Callable[..., Evaluation], wo
     Job.objects.update(started_at=Now() - timedelta(seconds=8), ended_at=Now())
     start()
     told = submission_story(start().submission, audience=Audience.OWNER, now=timezone.now()).evaluations[0]
-    assert (told.position, told.estimate_seconds) == (2, 16)
+    assert (told.position, told.estimate_seconds) == (2, 32)  # each before it is run and scored
+
+
+def test_a_job_that_takes_much_longer_than_usual_is_waited_for(
+    start: Callable[..., Evaluation], phase: Phase, worker: Any
+) -> None:
+    """Not "next, in a second" for as long as it goes on."""
+    start(phase)
+    worker.finish_all()
+    Job.objects.update(started_at=Now() - timedelta(seconds=1), ended_at=Now())
+    long, waiting = start(phase), [start(phase) for _ in range(2)]
+    worker.must_claim()
+    report_worker(name="worker", queues=["default"], state=WorkerState.BUSY)
+
+    def told() -> list[int | None]:
+        waits = waits_of([one.pk for one in waiting], queue="default").values()
+        return [one.estimate_seconds for one in sorted(waits, key=lambda one: one.position)]
+
+    assert told() == [2, 4]
+    long.jobs.update(started_at=Now() - timedelta(hours=1))
+    assert told() == [3600, 3602]
+    report_worker(name="other:1", queues=["default"], state=WorkerState.IDLE)
+    assert told() == [2, 3]
+
+
+def test_an_estimate_counts_what_else_its_workers_serve(
+    start: Callable[..., Evaluation], make_phase: Callable[..., Phase], people: dict[str, Any], worker: Any
+) -> None:
+    plain, special = make_phase(scenarios=1), make_phase(scenarios=1, queue="gpu")
+    start(plain)
+    worker.finish_all()
+    Job.objects.update(started_at=Now() - timedelta(seconds=5), ended_at=Now())
+    for person in ("busy", "busy", "busy", "third"):
+        start(special, participant=people[person])
+    mine = start(plain, participant=people["single"])
+
+    def told() -> tuple[int, int | None]:
+        wait = waits_of([mine.pk], queue="default")[mine.pk]
+        return wait.position, wait.estimate_seconds
+
+    report_worker(name="host:1", queues=["default"], state=WorkerState.IDLE)
+    assert told() == (1, 10)
+    report_worker(name="host:1", queues=["default", "gpu"], state=WorkerState.IDLE)
+    assert told() == (1, 30)
+    before = [worker.source.claim(queues=["default", "gpu"], worker="host:1").evaluation for _ in range(3)]
+    assert before.index(str(mine.pk)) == 2  # the third of all
+    mine.jobs.update(state="ready", token=None, leased_until=None)
+    report_worker(name="host:2", queues=["default"], state=WorkerState.IDLE)
+    assert told() == (1, 5)  # whoever of the two is free first
+
+
+@given(
+    job_seconds=st.floats(0, 1e6),
+    in_work=st.lists(st.floats(0, 1e7), max_size=5),
+    workers=st.integers(0, 5),
+    place=st.integers(1, 10_000),
+)
+def test_an_estimate_is_never_negative_and_never_less_for_who_comes_later(
+    job_seconds: float, in_work: list[float], workers: int, place: int
+) -> None:
+    pace = Pace(job_seconds=job_seconds, in_work=in_work, workers=workers)
+    told = [pace.estimate_seconds(place + more) for more in range(3)]
+    assert told == sorted(told)  # type: ignore[type-var]
+    assert min(told) >= 0  # type: ignore[type-var]
+    assert Pace(job_seconds=None, in_work=in_work, workers=workers).estimate_seconds(place) is None
 
 
 def test_waiting_in_a_queue_that_no_worker_serves_is_told(

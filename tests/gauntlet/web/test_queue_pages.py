@@ -143,7 +143,7 @@ def test_a_queue_is_deleted_by_its_name_once_nothing_uses_it(organizer: Client, 
     assert f"The phase {phase.name} waits for the platform's workers now." in text(sent).replace("&#x27;", "'")
     gone = organizer.post(f"{QUEUE}delete", {"typed": "plant-gpu"}, follow=True)
     assert "was deleted with its tokens" in text(gone)
-    assert not Queue.objects.exists()
+    assert not Queue.objects.filter(name="plant-gpu").exists()
 
 
 def test_an_organizer_gives_a_phase_another_queue(organizer: Client, world: Any) -> None:
@@ -250,6 +250,39 @@ def test_who_waits_for_a_queue_that_nobody_serves_reads_whose_it_is(participant:
     assert "write to the organizer" in told
 
 
+@pytest.mark.parametrize(
+    ("state", "left"), [("running", "episodes are done, and the rest waits"), ("scoring", "its scoring")]
+)
+def test_who_waits_for_what_began_on_workers_that_went_away_reads_whose_they_are(
+    participant: Client, world: Any, state: str, left: str
+) -> None:
+    from gauntlet.evaluation.models import Job, Worker
+
+    submission = world.by_state[state]
+    jobs = Job.objects.filter(evaluation__submission=submission)
+    evaluation = submission.evaluations.get()
+    jobs.delete()
+    now = timezone.now()
+    Job.objects.create(evaluation=evaluation, participant=world.participant, queue="plant-gpu", available_at=now)
+    page = f"/submissions/{submission.pk}/"
+    assert "held up" not in text(participant.get(page))
+    Worker.objects.filter(queues__contains=["plant-gpu"]).update(seen_at=now - timedelta(hours=1))
+    told = text(participant.get(page)).replace("&#x27;", "'")
+    assert left in told
+    assert "in the queue 'plant-gpu', which only plantops's own workers serve, and none of them does now." in told
+    assert "It goes on once one does; if that takes long, write to the organizer." in told
+
+
+def test_a_profile_leads_to_queues_whom_they_serve(
+    organizer: Client, stranger: Client, participant: Client, colleague: Any
+) -> None:
+    """Who may make none, and was lent none, would find nothing there to do."""
+    told = {client: "Your queues" in text(client.get("/accounts/profile/")) for client in (organizer, stranger)}
+    assert told == {organizer: True, stranger: False}
+    assert "Your queues" not in text(participant.get("/accounts/profile/"))
+    assert "Your queues" in text(client_of(colleague).get("/accounts/profile/"))
+
+
 def test_the_pages_take_the_same_queries_however_much_there_is(organizer: Client, world: Any) -> None:
     from gauntlet.evaluation.models import Worker
     from gauntlet.queues.services import create_queue, issue_token, share_queue
@@ -263,8 +296,9 @@ def test_the_pages_take_the_same_queries_however_much_there_is(organizer: Client
     before = [queries(page) for page in pages]
     for number in range(5):
         create_queue(f"more-{number}", owner=world.organizer)
-        issue_token(world.queue, label=f"more {number}", actor=world.organizer)
-        Worker.objects.create(name=f"more:{number}", host="more", queues=["plant-gpu"], seen_at=timezone.now())
+        token, _ = issue_token(world.queue, label=f"more {number}", actor=world.organizer)
+        queues = {"queues": ["plant-gpu"], "queue_token": token}
+        Worker.objects.create(name=f"more:{number}", host="more", seen_at=timezone.now(), **queues)
     for user in (world.participant, world.newcomer):
         share_queue(world.queue, username=user.username, actor=world.organizer)
     use_own_queue(world.plant.phases.all()[0])

@@ -16,6 +16,8 @@ from django.views.decorators.http import require_GET, require_POST
 from gauntlet.accounts.models import User
 from gauntlet.accounts.selectors import tokens_of
 from gauntlet.accounts.services import access_token_as_owner, create_token, revoke_token
+from gauntlet.queues.access import may_make_queues
+from gauntlet.queues.selectors import queues_usable_by
 from gauntlet.web.forms import TokenForm
 
 
@@ -26,9 +28,11 @@ def signed_in(request: HttpRequest) -> User:
 
 
 def _profile(request: HttpRequest, form: TokenForm, *, status: int = 200, **more: Any) -> HttpResponse:
+    user = signed_in(request)
     context = {
         "nav": "profile",
-        "tokens": tokens_of(signed_in(request)),
+        "tokens": tokens_of(user),
+        "has_queues": may_make_queues(user) or queues_usable_by(user).exists(),
         "form": form,
         "chosen_scopes": form["scopes"].value() or [],
         **more,

@@ -14,9 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from gauntlet.competitions.access import access_competition_as_organizer, access_phase
+from gauntlet.evaluation.errors import QueueIsServed, RunsNowhereElse
 from gauntlet.evaluation.own_queues import change_phase_queue, delete_queue, send_phase_back
 from gauntlet.evaluation.queue_api import access_phase_of_queue
 from gauntlet.evaluation.queue_lines import queue_lines
+from gauntlet.evaluation.stranded import end_stranded, stranded_of
 from gauntlet.queues import services
 from gauntlet.queues.access import (
     access_queue_as_owner,
@@ -164,19 +166,25 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @login_required
 def of_phases(request: HttpRequest, slug: str) -> HttpResponse:
-    """Which queue each phase of a competition uses, for its organizers."""
+    """Which queue each phase of a competition uses, and what of it waits where nobody works; for its organizers."""
     user = signed_in(request)
     competition = access_competition_as_organizer(user, slug)
     problem = ""
     if request.method == "POST":
         index = request.POST.get("phase", "")
         phase = access_phase(competition, int(index) if re.fullmatch("[0-9]{1,5}", index) else -1)
+        queue, stranded = request.POST.get("queue", ""), request.POST.get("stranded")
         try:
-            moved = change_phase_queue(phase, queue=request.POST.get("queue", ""), actor=user)
-        except QueueNotUsable as refusal:
+            if stranded is None:
+                moved = change_phase_queue(phase, queue=queue, actor=user)
+                done = f"The phase {phase.name} uses the queue {phase.queue}.{_moved(moved)}"
+            else:
+                again = stranded == "again"
+                done = _ended(end_stranded(phase, queue=queue, again=again, actor=user), again=again)
+        except (QueueNotUsable, QueueIsServed, RunsNowhereElse) as refusal:
             problem = refusal.message
         else:
-            messages.success(request, f"The phase {phase.name} uses the queue {phase.queue}.{_moved(moved)}")
+            messages.success(request, done)
             return redirect("organizer-queues", slug)
     lines, missing = phase_queues(competition, user=user)
     context = open_page(request, slug).context(
@@ -185,9 +193,16 @@ def of_phases(request: HttpRequest, slug: str) -> HttpResponse:
         pending=participation_counts(competition)["pending"],
         lines=lines,
         missing=missing,
+        stranded=stranded_of(competition),
         problem=problem,
     )
     return render(request, "organizer/queues.html", context, status=409 if problem else 200)
+
+
+def _ended(evaluations: int, *, again: bool) -> str:
+    runs = f"{evaluations} run{'' if evaluations == 1 else 's'}"
+    what = "began again" if again else "ended, and the attempts were given back"
+    return f"{runs} {what}."
 
 
 def _moved(jobs: int) -> str:

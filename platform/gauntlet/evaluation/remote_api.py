@@ -134,6 +134,13 @@ class TokenThrottle(ScopedRateThrottle):
         """One bucket a token."""
         return self.cache_format % {"scope": self.scope, "ident": _token(request).pk}
 
+    def forget(self, request: Request, view: WorkerClaims) -> None:
+        """Let the last request that was allowed count for nothing."""
+        self.scope = view.throttle_scope
+        _, seconds = self.parse_rate(self.get_rate())
+        key = self.get_cache_key(request, view)
+        self.cache.set(key, self.cache.get(key, [])[1:], seconds)
+
 
 class WorkerHeartbeat(_WorkerView):
     """That a worker lives."""
@@ -160,9 +167,12 @@ class WorkerClaims(_WorkerView):
     throttle_scope = "claims"
 
     def post(self, request: Request) -> Response:
-        """A claim, or 204 where none waits."""
+        """A claim, or 204 where none waits. Only the latter counts: many processes do many short jobs in a minute."""
         said = read_message(request._request, _CLAIM)
-        return _answer(remote_jobs.claim_for(_token(request), worker=said.worker))
+        claimed = remote_jobs.claim_for(_token(request), worker=said.worker)
+        if claimed is not None:
+            TokenThrottle().forget(request, self)
+        return _answer(claimed)
 
 
 class WorkerRenewal(_WorkerView):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from contextlib import suppress
@@ -22,7 +23,9 @@ from gauntlet_runtime.sandbox import open_sandbox
 from gauntlet_runtime.sandbox.interface import Sandbox
 from gauntlet_runtime.worker import Worker
 
-POLL_SECONDS: Final = 2.0  # after which a site that had no job is asked again
+_POLL_SECONDS: Final = 1.0  # after which a site that had no job is asked again
+_POLLS_A_SECOND: Final = 10  # of all processes together: half of what a site lets one token ask
+_UNEVEN: Final = 0.2  # by which a pause is longer or shorter, so that processes do not ask all at once
 _FIRST_WAIT: Final = 1.0
 _LONGEST_WAIT: Final = 60.0  # between two questions to a site that is away
 _ONCE_PATIENCE: Final = 60.0  # with a site that is away, of a worker that is to end when nothing is left
@@ -175,7 +178,7 @@ class _Serving:
                 continue
             if self._options.once and worker.is_fit():
                 return
-            pause(POLL_SECONDS)
+            pause(poll_seconds(self._options.processes) * random.uniform(1 - _UNEVEN, 1 + _UNEVEN))  # noqa: S311
 
 
 class _Waits:
@@ -205,6 +208,11 @@ def pause(seconds: float) -> None:
     over = time.monotonic() + seconds
     while stopping.asked_at() is None and (left := over - time.monotonic()) > 0:
         time.sleep(min(left, _LOOK_SECONDS))
+
+
+def poll_seconds(processes: int) -> float:
+    """How long each of a worker's idle processes waits before it asks for a job again."""
+    return max(_POLL_SECONDS, processes / _POLLS_A_SECOND)
 
 
 def _end_at_once() -> None:

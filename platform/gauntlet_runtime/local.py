@@ -15,9 +15,10 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import yaml
+from pydantic import ValidationError
 
 from gauntlet_runtime.code_runs import code_tool_spec
 from gauntlet_runtime.episodes import run_episodes
@@ -36,11 +37,13 @@ from gauntlet_runtime.jobs import (
 )
 from gauntlet_runtime.local_models import own_models
 from gauntlet_runtime.sandbox import open_sandbox, this_process
+from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.program_metadata import read_program_metadata
 from gauntlet_scoring.trajectory import Event, read_events
 
 START_SECONDS: Final = 30.0  # on top of the episodes' own time
 ENVIRONMENT_SECONDS: Final = 24 * 3600.0  # it lives as long as the run
+LimitsT = TypeVar("LimitsT", EpisodeLimits, SandboxLimits)
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
@@ -125,18 +128,15 @@ def _events(trajectory: Path | None) -> list[Event]:
 
 def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[str, bytes]) -> RunSpec:
     task = _task(competition)
-    limits = task.get("limits") or {}
-    if not isinstance(limits, dict):
-        raise LocalRunFailed("competition.yaml: `limits` must be a mapping.")
-    program = _inside(competition, task["environment"])
-    data = _inside(competition, task["input_data"]) if task.get("input_data") else None
-    scenarios = _scenarios(_inside(competition, task.get("scenarios")))[:limit]
+    program = _inside(competition, task["environment"], what="environment")
+    data = _inside(competition, task["input_data"], what="input_data") if task.get("input_data") else None
+    scenarios = _scenarios(_inside(competition, task.get("scenarios"), what="scenarios"))[:limit]
     try:
         metadata = read_program_metadata(program)
         command = shlex.split(metadata.command)
     except ValueError as error:
         raise LocalRunFailed(f"The environment in {program} cannot be started: {error}") from error
-    episode_limits = EpisodeLimits.model_validate(_known(limits, EpisodeLimits))
+    episode_limits = _limits(task, EpisodeLimits)
     seconds = len(scenarios) * episode_limits.episode_seconds + START_SECONDS
     return RunSpec(
         agent=_agent(agent, store),
@@ -145,17 +145,31 @@ def _run_spec(agent: Path, competition: Path, *, limit: int | None, store: dict[
             command=command,
             code_tool=code_tool_spec(metadata.code_tool) if metadata.code_tool else None,
             data=None if data is None else _zipped(data, store),
-            image=task.get("sandbox_image") or "gauntlet/agent",
+            image=_image(task, "sandbox_image", competition / "competition.yaml"),
             limits=SandboxLimits(seconds=ENVIRONMENT_SECONDS),
         ),
         episodes=[_episode(number, scenario) for number, scenario in enumerate(scenarios)],
         episode_limits=episode_limits,
-        agent_limits=SandboxLimits.model_validate({**_known(limits, SandboxLimits), "seconds": seconds}),
+        agent_limits=_limits(task, SandboxLimits).model_copy(update={"seconds": seconds}),
     )
 
 
-def _known(limits: dict[str, Any], kind: type[EpisodeLimits] | type[SandboxLimits]) -> dict[str, Any]:
-    return {name: value for name, value in limits.items() if name in kind.model_fields}
+def _limits(task: dict[str, Any], kind: type[LimitsT]) -> LimitsT:
+    """Those of the task's limits that are of this kind."""
+    limits = task.get("limits") or {}
+    if not isinstance(limits, dict):
+        raise LocalRunFailed("competition.yaml: `limits` must be a mapping.")
+    try:
+        return kind.model_validate({name: value for name, value in limits.items() if name in kind.model_fields})
+    except ValidationError as error:
+        raise LocalRunFailed(f"competition.yaml: `limits`: {first_phrase(error, whole='it')}.") from error
+
+
+def _image(content: dict[str, Any], key: str, path: Path) -> str:
+    image = content.get(key) or "gauntlet/agent"
+    if not isinstance(image, str):
+        raise LocalRunFailed(f"{path}: `{key}` must be a name such as gauntlet/agent.")
+    return image
 
 
 def _task(competition: Path) -> dict[str, Any]:
@@ -170,10 +184,14 @@ def _task(competition: Path) -> dict[str, Any]:
 def _agent(folder: Path, store: dict[str, bytes]) -> AgentSpec:
     content = _yaml(folder / "agent.yaml")
     command = content.get("command")
-    words = shlex.split(command) if isinstance(command, str) else command
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError:  # a quote without its partner
+        words = None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise LocalRunFailed(f"{folder / 'agent.yaml'}: `command` must be a line such as `python agent.py`.")
-    return AgentSpec(bundle=_zipped(folder, store), command=words, image=content.get("image") or "gauntlet/agent")
+    image = _image(content, "image", folder / "agent.yaml")
+    return AgentSpec(bundle=_zipped(folder, store), command=words, image=image)
 
 
 def _yaml(path: Path) -> dict[str, Any]:
@@ -188,9 +206,9 @@ def _yaml(path: Path) -> dict[str, Any]:
     return content
 
 
-def _inside(folder: Path, name: Any) -> Path:
+def _inside(folder: Path, name: Any, *, what: str) -> Path:
     if not isinstance(name, str) or not name:
-        raise LocalRunFailed(f"{folder / 'competition.yaml'}: the task names no scenarios.")
+        raise LocalRunFailed(f"{folder / 'competition.yaml'}: the task names no {what}.")
     path = (folder / name).resolve()
     if not path.is_relative_to(folder.resolve()) or not path.exists():
         raise LocalRunFailed(f"{folder / 'competition.yaml'} names {name}, which is not in its folder.")
@@ -198,8 +216,14 @@ def _inside(folder: Path, name: Any) -> Path:
 
 
 def _scenarios(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        raise LocalRunFailed(f"{path} is a folder; `scenarios` must name a file of JSON lines.")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LocalRunFailed(f"{path} is not UTF-8.") from error
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -208,6 +232,8 @@ def _scenarios(path: Path) -> list[dict[str, Any]]:
             raise LocalRunFailed(f"{path}, line {number}: this is not JSON.") from error
         if not isinstance(scenario, dict) or "id" not in scenario or not isinstance(scenario.get("text"), str):
             raise LocalRunFailed(f"{path}, line {number}: a scenario has an `id` and a `text`.")
+        if not isinstance(scenario.get("show") or {}, dict):
+            raise LocalRunFailed(f"{path}, line {number}: `show` must be an object.")
         found.append(scenario)
     return found
 

@@ -228,7 +228,7 @@ class RunJob:
             code_tool=tool.name if (tool := self._spec.environment.code_tool) is not None else None,
         )
         path = self._folder / "setup.json"
-        path.write_text(setup.model_dump_json())
+        path.write_text(setup.model_dump_json(), encoding="utf-8")
         return path
 
     def _prepare_agent(self, generation: int) -> AgentSandbox:

@@ -50,6 +50,8 @@ class CodeBench:
         folder = self._folder / str(number)
         folder.mkdir()
         (folder / PROGRAM_NAME).write_bytes(program)
+        for path, mode in ((folder, 0o755), (folder / PROGRAM_NAME, 0o644)):  # whatever the umask: another uid reads it
+            path.chmod(mode)
         waiting: asyncio.Future[CodeRan] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiting
         over = asyncio.ensure_future(until.wait())

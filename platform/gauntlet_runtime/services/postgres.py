@@ -117,7 +117,7 @@ def _log(home: Home) -> Path:
 def _postmaster(home: Home) -> list[int]:
     """The main process, out of those that really run in the data folder."""
     try:
-        recorded = int((home.postgres / "postmaster.pid").read_text().split("\n", 1)[0])
+        recorded = int((home.postgres / "postmaster.pid").read_bytes().split(b"\n", 1)[0])  # below it is a path
     except (FileNotFoundError, ValueError):
         return []
     return [p.pid for p in processes.running_in(home.postgres) if p.pid == recorded]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import threading
 import time
 
 import pytest
 
 from gauntlet_runtime.code_runs import code_tool_spec
+from gauntlet_runtime.gateway.pool import GatewayPool
 from gauntlet_runtime.jobs import CodeToolSpec, EpisodeLimits, JobEvent, LeaseLost, SandboxLimits
 from gauntlet_runtime.sandbox.interface import SandboxError
 from gauntlet_scoring.program_metadata import CodeTool
@@ -37,6 +40,17 @@ def test_code_reads_the_tasks_data_and_its_output_is_the_result(room):
     call, answered = outcome.record()[1:3]
     assert (call.tool, answered.tool, answered.structured["stdout"]) == ("run_code", "run_code", "['north', 'south']\n")
     assert outcome.record()[-1].state["calls"] == 0  # the environment was not asked
+
+
+def test_code_runs_also_where_a_service_makes_files_for_nobody_else(room):
+    """The umask of a service may be 077; the code is read by a uid of its own."""
+    before = os.umask(0o077)
+    try:
+        with GatewayPool() as pool:  # its processes have the umask of whoever starts them
+            outcome = dataclasses.replace(room, gateways=pool).run(with_code(room, "print('ran')"))
+    finally:
+        os.umask(before)
+    assert [result["structuredContent"]["stdout"] for result in outcome.said] == ["ran\n"]
 
 
 def test_code_meets_neither_network_nor_environment_nor_what_other_code_left(room):

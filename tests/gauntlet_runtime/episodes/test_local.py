@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from gauntlet_scoring.trajectory import Outcome
 
 FIXTURES = Path(__file__).parents[1] / "run_fixtures"
 DOOR = Path(__file__).parents[2] / "security/zoo/agent/door/gateway.py"
+TASK = "{environment: environment, scenarios: public.jsonl,"
 
 
 @pytest.fixture
@@ -58,6 +62,29 @@ def test_it_runs_the_scenarios_and_returns_what_was_recorded(agent, competition)
     assert seen == ["episode_started", "episode_ended"] * 2
 
 
+IN_ANOTHER_LOCALE = """
+import locale, sys
+from pathlib import Path
+from gauntlet_runtime.local import run_locally
+
+assert locale.getpreferredencoding(False) == "ANSI_X3.4-1968", locale.getpreferredencoding(False)
+((episode, events),) = run_locally(Path(sys.argv[1]), Path(sys.argv[2])).episodes
+print(ascii([episode.outcome.value, events[0].text]))
+"""
+
+
+def test_texts_are_what_they_are_whatever_letters_the_machines_locale_knows(agent, competition):
+    (competition / "public.jsonl").write_text('{"id": 1, "text": "Zähler in Ω?"}\n', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", IN_ANOTHER_LOCALE, str(agent), str(competition)],
+        env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ascii(["answered", "Zähler in Ω?"]) + "\n", done.stderr
+
+
 def test_a_limit_takes_the_first_scenarios(agent, competition):
     assert len(run_locally(agent, competition, limit=1).episodes) == 1
 
@@ -71,10 +98,20 @@ def test_a_limit_takes_the_first_scenarios(agent, competition):
         ("public.jsonl", "nonsense\n", "line 1: this is not JSON"),
         ("public.jsonl", '{"text": "x"}\n', "line 1: a scenario has an `id`"),
         ("environment/metadata.yaml", "name: x\n", "cannot be started"),
+        ("competition.yaml", f"tasks: [{TASK} limits: {{tool_calls: many}}}}]\n", "`limits`: tool_calls: must be"),
+        ("competition.yaml", f"tasks: [{TASK} limits: {{memory: lots}}}}]\n", "`limits`: memory: must be"),
+        ("competition.yaml", f"tasks: [{TASK} sandbox_image: 3}}]\n", "`sandbox_image` must be a name"),
+        ("competition.yaml", "tasks: [{environment: 3, scenarios: public.jsonl}]\n", "the task names no environment"),
+        ("competition.yaml", "tasks: [{environment: environment}]\n", "the task names no scenarios"),
+        ("competition.yaml", "tasks: [{environment: environment, scenarios: data}]\n", "data is a folder"),
+        ("public.jsonl", '{"id": 1, "text": "x", "show": [1]}\n', "line 1: `show` must be an object"),
+        ("public.jsonl", b'{"id": 1, "text": "\xff"}\n', "public.jsonl is not UTF-8"),
+        ("../agent/agent.yaml", "command: python 'agent.py\n", "agent.yaml: `command` must be a line"),
+        ("../agent/agent.yaml", "command: python agent.py\nimage: 3\n", "agent.yaml: `image` must be a name"),
     ],
 )
 def test_what_is_missing_is_said(agent, competition, file, content, said):
-    (competition / file).write_text(content)
+    (competition / file).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(LocalRunFailed, match=said):
         run_locally(agent, competition)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,11 +13,8 @@ from typing import Final
 from django.conf import settings
 
 _PREFIX: Final = "check-"
-
-
-def _prefix_of_host() -> str:
-    # The folder may be shared by hosts, and a process id means something on its own host only.
-    return f"{_PREFIX}{socket.gethostname()}-"
+# Whose it is, and what `tempfile` adds. The host last and whole: one host's name may begin as another's does.
+_NAME: Final = re.compile(_PREFIX + r"(\d+)-(\d+)-(.+)-[a-z0-9_]+")
 
 
 @contextmanager
@@ -25,19 +22,22 @@ def work_folder() -> Iterator[Path]:
     """A folder of this process's own; removed at the end, or by :func:`remove_left_behind` if the process dies."""
     from gauntlet_runtime.sandbox.processes import this_process
 
-    prefix = f"{_prefix_of_host()}{this_process().replace(':', '-')}-"
+    prefix = f"{_PREFIX}{this_process().replace(':', '-', 2)}-"
     with tempfile.TemporaryDirectory(prefix=prefix, dir=settings.FILE_UPLOAD_TEMP_DIR) as name:
         yield Path(name)
 
 
 def remove_left_behind() -> int:
-    """Remove the folders of this host's processes that died; return how many."""
+    """Remove the folders of this host's processes that died; return how many.
+
+    Other hosts may share what they lie in: theirs stay.
+    """
     from gauntlet_runtime.sandbox.processes import is_alive
 
     removed = 0
-    for folder in Path(settings.FILE_UPLOAD_TEMP_DIR).glob(f"{_prefix_of_host()}*"):
-        pid, started, _ = folder.name.removeprefix(_prefix_of_host()).split("-", 2)
-        if not is_alive(f"{pid}:{started}"):
+    for folder in Path(settings.FILE_UPLOAD_TEMP_DIR).glob(f"{_PREFIX}*"):
+        named = _NAME.fullmatch(folder.name)
+        if named is not None and not is_alive(":".join(named.groups())):
             shutil.rmtree(folder, ignore_errors=True)  # another sweeper may be at it
             removed += 1
     return removed

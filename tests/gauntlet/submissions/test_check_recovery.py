@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -126,6 +127,23 @@ def test_the_folder_of_a_killed_checker_is_removed_and_that_of_a_living_one_is_n
         process.kill()
         assert until(remove_left_behind) == 1
         assert list(uploads.iterdir()) == [own]
+
+
+@pytest.mark.parametrize("other", ["web-2", "web", "we"])
+def test_the_folder_of_a_checker_on_another_host_stays_whatever_the_hosts_are_called(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process cannot be looked at from here; both may keep their folders in one place."""
+    monkeypatch.setattr(socket, "gethostname", lambda: other)
+    with work_folder() as theirs:
+        for name in ("web", "web-2-1", "2", "w"):
+            monkeypatch.setattr(socket, "gethostname", lambda name=name: name)
+            assert remove_left_behind() == 0
+        monkeypatch.setattr(socket, "gethostname", lambda: other)
+        pid, started = theirs.name.split("-")[1:3]
+        theirs.rename(theirs.with_name(theirs.name.replace(f"-{pid}-{started}-", f"-{pid}-1-")))
+        assert remove_left_behind() == 1  # that process of its own is gone
+        theirs.mkdir()  # for the block's end
 
 
 @pytest.mark.django_db(transaction=True)

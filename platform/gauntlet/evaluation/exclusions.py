@@ -94,9 +94,13 @@ def _place_anew(submission: Submission) -> None:
 
 def _held(submission: Submission) -> Submission:
     """The submission and the others of its participant in its phase, locked: no result of theirs comes meanwhile."""
-    own = Submission.objects.filter(phase=submission.phase_id, participant=submission.participant_id)
+    participant = Submission.objects.values_list("participant", flat=True).get(pk=submission.pk)
+    own = Submission.objects.filter(phase=submission.phase_id, participant=participant)
     held = own.select_for_update(of=["self"]).select_related("phase__competition").order_by("pk")
-    return next(one for one in list(held) if one.pk == submission.pk)
+    found = {one.pk: one for one in held}
+    if submission.pk not in found:  # its team got another captain, whose it is now, while this waited
+        return _held(submission)
+    return found[submission.pk]
 
 
 def _needs_organizer(user: User, competition: Competition) -> None:

@@ -193,6 +193,29 @@ def test_what_is_accepted_while_its_team_gets_another_captain_takes_the_new_ones
     assert whose_turns() == {"bob"}
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("back", [False, True])
+def test_what_is_taken_off_the_boards_or_let_back_while_its_team_gets_another_captain_is_so(
+    back: bool, team: Team, start: Callable[..., Evaluation], worker: FakeWorker, overlapping: Any
+) -> None:
+    phase, organizer = team.competition.phases.get(), team.competition.organizer
+    worst, best = (start(phase, participant=team.captain, team=team).submission for _ in range(2))
+    while claim := worker.claim():
+        go_on(worker, claim, value=0.75 if claim.submission == str(best.pk) else 0.25)
+    if back:
+        exclude_submission(best, reason="It cheats.", actor=organizer)
+
+    def decide() -> None:
+        if back:
+            readmit_submission(best, actor=organizer)
+        else:
+            exclude_submission(best, reason="It cheats.", actor=organizer)
+
+    assert overlapping(lambda: appoint_captain(team, username="bob", actor=organizer), decide) is None
+    entry = Entry.objects.get()
+    assert (entry.participant.username, entry.submission) == ("bob", best if back else worst)
+
+
 # Its reruns
 
 

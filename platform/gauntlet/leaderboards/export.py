@@ -19,6 +19,8 @@ from gauntlet.leaderboards.one_moment import one_moment
 from gauntlet.leaderboards.selectors import ENTRANT, Published, best_first, in_order, published
 
 _ROWS_AT_ONCE: Final = 500  # each piece of a streamed answer costs a trip through the server
+_BEFORE: Final = ("rank", "participant", "baseline")
+_AFTER: Final = ("scenarios", "submitted_at", "source")
 _ENDS: Final = ("", "_low", "_high", "_unverified")  # the columns that each one of the board is
 _MISSING: Final = (None, None, None, None)  # the csv module leaves the cells empty
 
@@ -82,8 +84,7 @@ def _pieces(
 ) -> Iterator[str]:
     file = io.StringIO(newline="")
     writer = csv.writer(file)
-    head = [safe_cell(f"{column.key}{end}") for column in columns for end in _ENDS]
-    writer.writerow(["rank", "participant", "baseline", *head, "scenarios", "submitted_at", "source"])
+    writer.writerow([*_BEFORE, *map(safe_cell, _heads(columns)), *_AFTER])
     keys = [column.pk for column in columns]
     for start in range(0, len(standings) or 1, _ROWS_AT_ONCE):
         rows = standings[start : start + _ROWS_AT_ONCE]
@@ -93,6 +94,17 @@ def _pieces(
         yield file.getvalue()
         file.seek(0)
         file.truncate()
+
+
+def _heads(columns: Sequence[Column]) -> list[str]:
+    """The heads of the board's columns, each once: one that is taken, as ``rank``, becomes ``column_rank``."""
+    heads: list[str] = []
+    for column in columns:
+        own = [f"{column.key}{end}" for end in _ENDS]
+        while not {*_BEFORE, *_AFTER, *heads}.isdisjoint(own):
+            own = [f"column_{head}" for head in own]
+        heads += own
+    return heads
 
 
 def _published_line(one: Published, columns: Sequence[Column]) -> list[object]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from django.db import transaction
 from django.db.models import F
 
 from gauntlet.competitions.models import Competition, Leaderboard, Phase, Sorting, SubmissionRule
-from gauntlet.leaderboards.columns import column_values, primary_column
+from gauntlet.leaderboards.columns import Value, column_values, primary_column
 from gauntlet.leaderboards.models import ColumnValue, Entry, Exclusion
 from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.submissions.models import Submission
@@ -22,23 +22,36 @@ def record_result(submission: Submission, *, tasks: Sequence[TaskScores], scenar
     place. Locks the participant's entry of each board.
     """
     boards = _boards(submission)
-    for leaderboard in boards:
-        columns = list(leaderboard.columns.all())
-        values = column_values(columns, tasks)
-        ColumnValue.objects.filter(submission=submission, column__in=columns).delete()
-        ColumnValue.objects.bulk_create(
-            ColumnValue(
-                submission=submission,
-                column=column,
-                value=values[column.key].value,
-                low=values[column.key].low,
-                high=values[column.key].high,
-                unverified=values[column.key].unverified,
-            )
-            for column in columns
-            if column.key in values
+    changed = {leaderboard for leaderboard in boards if _store(leaderboard, submission, tasks)}
+    _place_on(boards, submission, scenarios=scenarios, changed=changed)
+
+
+def _store(leaderboard: Leaderboard, submission: Submission, tasks: Sequence[TaskScores]) -> bool:
+    """Store the submission's values on a board; whether they are others than before."""
+    columns = list(leaderboard.columns.all())
+    found = column_values(columns, tasks)
+    values = {column.pk: found[column.key] for column in columns if column.key in found}
+    stored = ColumnValue.objects.filter(submission=submission, column__in=columns)
+    before = {
+        column: Value(value=value, low=low, high=high, unverified=unverified)
+        for column, value, low, high, unverified in stored.values_list("column", "value", "low", "high", "unverified")
+    }
+    if before == values:
+        return False
+    if before:
+        stored.delete()
+    ColumnValue.objects.bulk_create(
+        ColumnValue(
+            submission=submission,
+            column_id=column,
+            value=value.value,
+            low=value.low,
+            high=value.high,
+            unverified=value.unverified,
         )
-    _place_on(boards, submission, scenarios=scenarios)
+        for column, value in values.items()
+    )
+    return True
 
 
 @transaction.atomic(savepoint=False)
@@ -50,11 +63,13 @@ def place_result(submission: Submission, *, scenarios: int) -> None:
     _place_on(_boards(submission), submission, scenarios=scenarios)
 
 
-def _place_on(boards: Sequence[Leaderboard], submission: Submission, *, scenarios: int) -> None:
+def _place_on(
+    boards: Sequence[Leaderboard], submission: Submission, *, scenarios: int, changed: Collection[Leaderboard] = ()
+) -> None:
     if Exclusion.objects.filter(submission=submission).exists():
         return
     for leaderboard in boards:
-        _place(leaderboard, submission, scenarios=scenarios)
+        _place(leaderboard, submission, scenarios=scenarios, changed=leaderboard in changed)
 
 
 def _boards(submission: Submission) -> list[Leaderboard]:
@@ -68,8 +83,8 @@ def remove_entries(competition: Competition, *, participants: Sequence[int], pha
     (entries if phase is None else entries.filter(phase=phase)).delete()
 
 
-def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) -> None:
-    """Move the entry; one that stays as it is keeps its date."""
+def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int, changed: bool) -> None:
+    """Move the entry; one that stays as it is, with all of its values, keeps its date."""
     entry, created = (
         Entry.objects.select_related("submission")
         .select_for_update(of=["self"])
@@ -88,7 +103,11 @@ def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int) 
     entry.primary_value = primary.values_list("value", flat=True).first()
     if standing == submission:
         entry.scenarios = scenarios
-    if created or before != (entry.submission_id, entry.primary_value, entry.scenarios):
+    if (
+        created
+        or (changed and standing == submission)
+        or before != (entry.submission_id, entry.primary_value, entry.scenarios)
+    ):
         entry.save()
 
 

@@ -13,6 +13,7 @@ from django.utils import timezone
 from gauntlet.competitions.models import Column, Competition, Participation, Phase, Sorting
 from gauntlet.competitions.selectors import current_phase, phase_state, visible_competitions
 from gauntlet.competitions.visibility import Audience, Part, may_see
+from gauntlet.leaderboards.figures import figure
 from gauntlet.leaderboards.models import ColumnValue, Entry
 
 
@@ -113,6 +114,6 @@ def _leader(entry: Entry) -> Leader:
     score: float = entry.score  # type: ignore[attr-defined]  # annotated by _leaders
     return Leader(
         participant=entry.submission.entrant,
-        text=f"{score:.{column.precision}f}",
+        text=figure(score, column.precision),
         column=column.title,
     )

@@ -210,3 +210,22 @@ def test_a_rerun_with_a_worse_result_lets_the_participants_next_best_stand(
     found = read(phase)
     assert ranks(found) == [(1, "bob"), (2, "ada")]
     assert found.rows[1].submission == other.pk
+
+
+def test_a_board_is_as_of_the_last_change_of_what_it_shows(
+    phase: Phase, enter: Callable[..., Submission], people: dict[str, User]
+) -> None:
+    best, other = enter(people["ada"], 0.9), enter(people["ada"], 0.5)
+
+    def again(submission: Submission, score: float, steps: float) -> bool:
+        before = read(phase).updated_at
+        aggregates = {"rubric.score": score, "episodes.steps": steps}
+        record_result(submission, tasks=[TaskScores(aggregates=aggregates)], scenarios=3)
+        return read(phase).updated_at != before
+
+    assert not again(best, 0.9, 1.0)
+    assert again(best, 0.9, 2.0)  # a column that does not rank is shown too
+    assert not again(best, 0.9, 2.0)
+    assert not again(other, 0.6, 7.0)  # it does not stand there
+    assert again(other, 0.95, 7.0)
+    assert read(phase).rows[0].cells["steps"].value == 7.0

@@ -117,6 +117,24 @@ def test_published_results_come_last_without_rank_and_with_their_source(
     ]
 
 
+def test_no_two_columns_have_one_head_whatever_the_boards_columns_are_called(
+    phase: Phase, make_user: Callable[..., User], make_submission: Callable[..., Submission]
+) -> None:
+    board = phase.competition.leaderboards.get()
+    board.columns.filter(key="steps").update(key="rank")
+    for index, key in enumerate(["score_low", "column_rank", "source"], start=2):
+        board.columns.create(index=index, key=key, title=key, source=f"rubric.{key}")
+    scores = {"rubric.score": 0.5, "episodes.steps": 7.0}
+    scores |= {"rubric.score_low": 2.0, "rubric.column_rank": 3.0, "rubric.source": 4.0}
+    record_result(make_submission(phase, make_user("ada")), tasks=[TaskScores(aggregates=scores)], scenarios=3)
+    (head, *_) = csv.reader(io.StringIO("".join(pieces(phase)), newline=""))
+    assert len(set(head)) == len(head)
+    (ada,) = lines(phase)
+    assert (ada["rank"], ada["score"], ada["score_low"], ada["source"]) == ("1", "0.5", "", "")
+    own = [ada[key] for key in ("column_rank", "column_score_low", "column_column_rank", "column_source")]
+    assert own == ["7.0", "2.0", "3.0", "4.0"]
+
+
 def test_a_board_without_rows_is_its_head(phase: Phase) -> None:
     assert pieces(phase) == [HEAD + "\r\n"]
 

@@ -286,9 +286,9 @@ _WANTED: Sequence[str] = ("memory", "pids", "cpu")
 def _ready_v2(root: Path, path: str) -> Hierarchy | None:
     """Make the parent group and let the controllers through to it.
 
-    A group that has processes cannot pass controllers on (except the root), so as a plain user, whose own group was
-    delegated to it, we move our processes into a leaf beside the parent. Root makes its parent at the top, as Docker
-    does.
+    A group that has processes cannot pass controllers on (except the host's root), so as a plain user, whose own group
+    was delegated to it, we move our processes into a leaf beside the parent. Root makes its parent at the top, as
+    Docker does; in a container the top is a group as others, and what runs there is moved too.
     """
     above = root if os.geteuid() == 0 else root / path.lstrip("/")
     if above.name == _LEAF and (above.parent / OURS).is_dir():  # where an earlier call moved us
@@ -296,7 +296,7 @@ def _ready_v2(root: Path, path: str) -> Hierarchy | None:
     parent = above / OURS
     try:
         parent.mkdir(exist_ok=True)
-        if above != root:
+        if above != root or (root / "cgroup.type").exists():  # which the host's root has not
             _move_processes(above, above / _LEAF)
         for folder in (above, parent):
             available = (folder / "cgroup.controllers").read_text(encoding="ascii").split()

@@ -156,6 +156,22 @@ def test_a_plain_users_process_that_asks_again_has_the_same_place(delegated):
     assert not (delegated / "worker/worker").exists()
 
 
+@pytest.mark.parametrize(("top", "moved"), [("a container's", True), ("the host's own", False)])
+def test_root_in_a_container_makes_room_at_the_top_and_on_a_host_moves_nobody(delegated, monkeypatch, top, moved):
+    """Else no controller could be had in a container: the kernel refuses it where processes are."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    if top == "a container's":
+        (delegated / "cgroup.type").write_text("domain\n")
+    (delegated / "own").write_text("0::/\n")
+    listed = iter([[os.getpid()], []])
+    monkeypatch.setattr(cgroups, "processes_of", lambda group: next(listed))
+    hierarchy = find_hierarchy(root=delegated, own=delegated / "own")
+    assert hierarchy is not None
+    assert hierarchy.folders("run") == [delegated / "gauntlet/run"]
+    place = delegated / "worker/cgroup.procs"
+    assert (place.exists() and place.read_text() == str(os.getpid())) == moved
+
+
 def test_processes_that_come_and_go_meanwhile_take_no_limit_away(delegated, monkeypatch):
     listed = iter([[os.getpid(), 99_999_999], [os.getppid()], []])
     monkeypatch.setattr(cgroups, "processes_of", lambda group: next(listed))

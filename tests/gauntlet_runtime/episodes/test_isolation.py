@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import pytest
 
@@ -178,17 +179,43 @@ def test_a_sandbox_that_cannot_be_prepared_ahead_is_made_when_it_is_needed(room,
     assert outcome.said == [False] * 3
 
 
-def test_the_next_agent_has_started_and_waits_while_one_is_at_work(room):
+def test_the_next_agent_has_started_and_waits_while_one_is_at_work(room, monkeypatch):
+    """Each answers only when the next has said that it asks."""
     tells = """
-import time
+import pathlib, time
 asked = time.monotonic()
+print("asks")
 e = next_episode()
 begun = time.monotonic()
-time.sleep(3)
+while not pathlib.Path("next-after-" + e["scenario"]["id"]).exists(): time.sleep(0.01)
 say([asked, begun, time.monotonic()])
 answer(e)
 """
-    outcome = room.agent(tells, keys=["A", "B", "C"], isolation="scenario")
+    spec = room.spec(tells, keys=["A", "B", "C"], isolation="scenario")
+    program, prepare = room.files.folder(spec.agent.bundle), room.sandbox.prepare
+    agents, over = [], threading.Event()
+
+    def remember(wanted):
+        run = prepare(wanted)
+        if "-agent-" in wanted.label:
+            agents.append(run)
+        return run
+
+    def tell():
+        for number in range(3):
+            while number < 2 and b"asks" not in b"".join(run.log_tail("stdout") for run in agents[number + 1 :]):
+                if over.wait(0.01):
+                    return
+            (program / f"next-after-s{number}").touch()
+
+    monkeypatch.setattr(room.sandbox, "prepare", remember)
+    telling = threading.Thread(target=tell)
+    telling.start()
+    try:
+        outcome = room.run(spec)
+    finally:
+        over.set()
+        telling.join()
     assert [e.failure for e in outcome.episodes] == [None] * 3
     assert starts(outcome) == 3
     one_after_the_other = sorted(outcome.said, key=lambda times: times[1])

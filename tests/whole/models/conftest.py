@@ -65,7 +65,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[ModelSe
 def metered(platform: Any, workshop: Any, small_task: Any, provider: ModelServer) -> Callable[..., Any]:
     """Make a competition with models; its organizer's key is set as an operator sets it."""
 
-    def make(scenarios: int, *, visibility: str = "full") -> Any:
+    def make(scenarios: int, *, visibility: str = "full", pace: str = "") -> Any:
         from django.core.management import call_command
 
         texts = {f"scenario-{number}": f"What is the value of {number}?" for number in range(scenarios)}
@@ -73,7 +73,7 @@ def metered(platform: Any, workshop: Any, small_task: Any, provider: ModelServer
         manifest = bundle / "competition.yaml"
         text, line = manifest.read_text(), f"    visibility: {visibility}\n"
         assert line in text
-        manifest.write_text(text.replace(line, line + LLM) + COLUMNS)
+        manifest.write_text(text.replace(line, line + LLM + pace) + COLUMNS)
         competition = workshop.imported(bundle, platform.person("organizer").user)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))

@@ -117,6 +117,23 @@ def test_a_provider_that_stays_away_is_retried_and_costs_no_attempt(
     assert (account.tokens, account.cost, account.paid) == (0, 0, 0)
 
 
+def test_agents_on_two_workers_wait_for_each_other_and_none_is_blamed(
+    platform: Any, workshop: Any, metered: Any, provider: Any, monkeypatch: Any
+) -> None:
+    """The agent makes one call at a time and takes no 429: it cannot know of the other sandboxes of its submission."""
+    monkeypatch.setenv("RUN_SLICE", "1")
+    provider.says = lambda body, number: "no" if provider.released.wait(2.0) else "yes"
+    platform.start(workers=2)
+    submission = platform.person("ada").submit(
+        metered(5, pace="      concurrency: 1\n"), 0, workshop.agent(PLAIN_AGENT)
+    )
+    evaluation = platform.wait_for_end(submission)
+    assert (evaluation.state, evaluation.failure_message) == ("finished", "")
+    assert [episode.outcome for episode in evaluation.episodes.all()] == ["answered"] * 5
+    assert len({job.worker for job in evaluation.jobs.filter(kind="run")}) == 2
+    assert (len(provider.seen), provider.most_under_way) == (5, 1)
+
+
 def test_a_worker_killed_in_a_model_call_leaves_it_counted_and_the_run_goes_on(
     platform: Any, workshop: Any, metered: Any, provider: Any, wait_until: Any
 ) -> None:

@@ -8,6 +8,7 @@ docs/decisions/0033-tests-side-by-side.md.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ _WITH_ENGINE = (
     "tests/whole/images/test_submitted_image.py",
     "tests/whole/test_own_workers.py",
 )
+#: Settings that a run takes as they are: where images are, and services that are not to be its own.
+_OF_THE_SHELL = ("GAUNTLET_IMAGES", "DATABASE_URL", "BROKER_URL")
 #: What takes longest; begun last, it would leave the other process with nothing to do.
 _LONG = ("tests/whole/",)
 #: Descriptors that a module of tests may leave open: what it shares with the next ones, and what is collected soon.
@@ -57,6 +60,7 @@ _TABLES = pytest.StashKey[dict[str, str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the installation and set Django up on it. pytest-django configures itself after this, on what it finds."""
+    _forget_the_shells_own()
     # Images take minutes to make and never change: all runs read those of the checkout.
     os.environ.setdefault("GAUNTLET_IMAGES", str(ROOT / "var" / "images"))
     config.stash[_TABLES] = {}
@@ -129,6 +133,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for title, table in terminalreporter.config.stash[_TABLES].items():
         terminalreporter.section(title)
         terminalreporter.write_line(table)
+
+
+def _forget_the_shells_own() -> None:
+    """What somebody has set for the platform's own use, and the umask of a shell, decide nothing in a test."""
+    table = (ROOT / "platform/gauntlet/settings.py").read_text(encoding="utf-8").split('"""')[1]
+    for name in re.findall(r"^([A-Z][A-Z_]+) ", table, re.MULTILINE):
+        if name not in _OF_THE_SHELL:
+            os.environ.pop(name, None)
+    os.umask(0o022)
 
 
 def _is_without_django(argument: str) -> bool:

@@ -36,6 +36,28 @@ def test_several_processes_print_the_table_of_the_one_that_has_it_and_the_closin
     assert " passed" in lines[-1]
 
 
+SETTLED = """
+import os
+from django.conf import settings
+
+def test_it():
+    assert (settings.DEBUG, settings.RUN_SLICE) == (False, 20)
+    assert os.umask(0o022) == 0o022
+"""
+
+
+def test_what_a_shell_has_set_for_the_platform_decides_nothing(root: Path, tmp_path: Path) -> None:
+    module = tmp_path / "test_settled.py"
+    module.write_text(SETTLED)
+    given = ["-c", str(root / "pyproject.toml"), "--rootdir", str(root), "-p", "conftest", str(module)]
+    before = os.umask(0o077)
+    try:
+        done = pytest_on(root, *given, PYTHONPATH=str(root / "tests"), DEBUG="true", RUN_SLICE="3", SECURE="ture")
+    finally:
+        os.umask(before)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_module_that_leaves_much_open_fails(root: Path, tmp_path: Path) -> None:
     module = tmp_path / "test_leaking.py"
     module.write_text(LEAKING)

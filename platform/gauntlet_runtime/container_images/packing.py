@@ -195,6 +195,7 @@ def _unpack_layer(layer: tarfile.TarFile, into: Path) -> None:
 def _unpack_entry(layer: tarfile.TarFile, entry: tarfile.TarInfo, name: str, folder: int, into: Path) -> None:
     if entry.isdir():
         os.mkdir(name, 0o755, dir_fd=folder)
+        os.chmod(name, 0o755, dir_fd=folder)  # noqa: S103  whatever the umask: another uid works in it
     elif entry.issym():
         os.symlink(entry.linkname, name, dir_fd=folder)
     elif entry.islnk():

@@ -164,6 +164,17 @@ def test_an_image_without_a_shell_runs(run_image):
     assert (verdict.ok, out) == (True, "hello\n"), err
 
 
+def test_an_image_runs_also_where_a_service_makes_files_for_nobody_else(run_image):
+    """The umask of a service may be 077; what is in the image is read by a uid of its own."""
+    before = os.umask(0o077)
+    try:
+        own = Layer().file("agents/own/agent.py", "print('ran')").tar
+        verdict, out, err = run_image(python_layer(), own, Entrypoint=["python3.11", "/agents/own/agent.py"], Cmd=None)
+    finally:
+        os.umask(before)
+    assert (verdict.ok, out) == (True, "ran\n"), err
+
+
 def test_how_a_program_ends_is_its_own(run_image):
     own = Layer().file("agent.py", "import sys\nsys.exit(7)\n").tar
     verdict, _, _ = run_image(python_layer(), own, Entrypoint=["/usr/bin/python3.11"], Cmd=["/agent.py"])

@@ -54,11 +54,12 @@ _PLACES: Final = f"""
              FROM standing other WHERE other.queue = own.queue)
       FROM firsts JOIN standing own USING (queue, last_step, participant_id)
 """  # noqa: S608 - put together from the words of the two modules
-# How long a place takes: what follows from a run without a turn of its own, its scoring, is counted to the run. And of
-# each worker that is at a job, for how long.
+# How long a place takes: a job, and the part of a scoring that follows from it without a turn of its own, since several
+# runs may share one. And of each worker that is at a job, for how long.
 _PACE: Final = """
     WITH recent AS (
-        SELECT job.started_at, job.ended_at, job.kind = 'score' AND evaluation.episodes_total > 0 AS follows
+        SELECT extract(epoch FROM job.ended_at - job.started_at)::float AS seconds,
+               job.kind = 'score' AND evaluation.episodes_total > 0 AS follows
           FROM unnest(%(queues)s::text[]) AS one (queue)
          CROSS JOIN LATERAL (
                SELECT * FROM evaluation_job
@@ -70,8 +71,11 @@ _PACE: Final = """
         SELECT extract(epoch FROM max(statement_timestamp() - started_at))::float AS seconds
           FROM evaluation_job WHERE queue = ANY(%(queues)s) AND state = 'leased' GROUP BY worker
     )
-    SELECT (SELECT extract(epoch FROM sum(ended_at - started_at)) / greatest(1, count(*) FILTER (WHERE NOT follows))
-              FROM recent),
+    SELECT (SELECT CASE WHEN count(*) > 0 THEN
+                   coalesce(avg(seconds) FILTER (WHERE NOT follows), 0)
+                   + coalesce(avg(seconds) FILTER (WHERE follows), 0)
+                   * least(1, count(*) FILTER (WHERE follows) / greatest(1, count(*) FILTER (WHERE NOT follows))::float)
+                   END FROM recent),
            ARRAY(SELECT seconds FROM working)
 """
 _SHORTEST: Final = 0.001  # seconds
@@ -164,4 +168,4 @@ def pace_of(queues: Sequence[str], *, workers: int) -> Pace:
     with connection.cursor() as cursor:
         cursor.execute(_PACE, {"queues": list(queues)})
         seconds, in_work = cursor.fetchone()
-    return Pace(job_seconds=None if seconds is None else float(seconds), in_work=in_work, workers=workers)
+    return Pace(job_seconds=seconds, in_work=in_work, workers=workers)

@@ -238,6 +238,21 @@ def test_each_queue_has_places_and_an_estimate_of_its_own(
     assert [pace_of([queue], workers=0).estimate_seconds(3) for queue in ("default", "gpu")] == [48, None]
 
 
+@pytest.mark.parametrize(("runs", "scorings", "place"), [(1, 0, 8), (1, 1, 10), (4, 1, 8.5), (1, 48, 10), (0, 5, 2)])
+def test_a_place_takes_a_run_and_its_share_of_a_scoring(
+    runs: int, scorings: int, place: float, start: Callable[..., Evaluation], phase: Phase
+) -> None:
+    """Also where the last that ended were of one kind."""
+    evaluation = start(phase)
+    done = {"evaluation": evaluation, "participant": evaluation.submission.participant, "state": "done"}
+    for kind, number, seconds in (("run", runs, 8), ("score", scorings, 2)):
+        for index in range(1, number + 1):
+            ended = timezone.now()
+            times = {"available_at": ended, "started_at": ended - timedelta(seconds=seconds), "ended_at": ended}
+            Job.objects.create(kind=kind, index=index, **times, **done)
+    assert pace_of(["default"], workers=0).job_seconds == pytest.approx(place)
+
+
 def test_an_estimate_counts_the_workers_that_serve_the_queue(
     start: Callable[..., Evaluation], make_phase: Callable[..., Phase], worker: Any
 ) -> None:

@@ -146,6 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
             case (int(status), dict(headers)):
                 self._body()
                 self._refuse(_Refused(status, "a_code", **headers))
+            case (int(status), str(code)):
+                self._body()
+                self._refuse(_Refused(status, code))
             case int(status):
                 self._body()
                 self._refuse(_Refused(status, "lease_lost" if status == 409 else "a_code"))

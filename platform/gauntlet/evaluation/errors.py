@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 from gauntlet.api_errors import DomainError
-from gauntlet_runtime.remote.messages import LEASE_LOST, WORKER_OUTDATED
+from gauntlet_runtime.remote.messages import LEASE_LOST, TOO_MANY_WORKERS, WORKER_OUTDATED
 from gauntlet_scoring.failures import Owner
 
 
@@ -124,7 +124,7 @@ class TooManyRecords(DomainError):
 class TooManyWorkers(DomainError):
     """A token brings as many workers as it may."""
 
-    code: ClassVar = "too_many_workers"
+    code: ClassVar = TOO_MANY_WORKERS
     status: ClassVar = 409
     owner: ClassVar = Owner.ORGANIZER
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from gauntlet.evaluation.claims import host_of
@@ -21,6 +21,10 @@ from gauntlet.queues.selectors import own_queues
 _FORGOTTEN_AFTER: Final = timedelta(days=1)
 _BEATS_MISSED: Final = 4  # after which a worker counts as silent
 MOST_OF_A_TOKEN: Final = 500  # workers: strangers choose their names
+
+
+# A token that was revoked, or whose owner is switched off, opens nothing from that moment on.
+_OPENED: Final = Q(queue_token=None) | Q(queue_token__revoked_at=None, queue_token__queue__owner__is_active=True)
 
 
 def report_worker(*, name: str, queues: Sequence[str], state: WorkerState, reason: str = "") -> None:
@@ -41,6 +45,8 @@ def report_worker_of(
 ) -> None:
     """Note a sign of life of a worker that comes with a queue's token; one statement once it is known.
 
+    Those that have ended make room for others where it is short: a machine may start one for each job.
+
     Raises:
         TooManyWorkers
     """
@@ -57,7 +63,7 @@ def report_worker_of(
     if Worker.objects.filter(name=name).update(**fields):
         return
     known = Worker.objects.filter(queue_token=token, seen_at__gte=database_now() - _FORGOTTEN_AFTER)
-    if known.count() >= MOST_OF_A_TOKEN:
+    if known.count() >= MOST_OF_A_TOKEN and not known.filter(state=WorkerState.STOPPED).delete()[0]:
         raise TooManyWorkers(
             f"{MOST_OF_A_TOKEN} workers came with this token within a day. Make another for further machines."
         )
@@ -87,7 +93,7 @@ def queues_served() -> list[frozenset[str]]:
 
     One query, and another where a worker of the platform's listens to a queue that the platform does not have.
     """
-    rows = living_workers().filter(state__in=[WorkerState.IDLE, WorkerState.BUSY])
+    rows = living_workers().filter(_OPENED, state__in=[WorkerState.IDLE, WorkerState.BUSY])
     taking = list(rows.values_list("queues", "queue_token"))
     owned = own_queues({name for queues, token in taking if token is None for name in queues})
     return [frozenset(queues if token else set(queues).difference(owned)) for queues, token in taking]

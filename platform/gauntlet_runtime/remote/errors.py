@@ -21,6 +21,11 @@ class Why(Enum):
         "This worker and the site speak different versions of their protocol. "
         "Install the version of gauntlet-runtime that the site runs.",
     )
+    TOO_MANY = (
+        os.EX_CANTCREAT,
+        "Too many workers came with this token within a day. "
+        "Make another token on the queue's page for further machines, or start this one less often.",
+    )
     CERTIFICATE = (
         os.EX_NOHOST,
         "The site's certificate is not trusted here. "

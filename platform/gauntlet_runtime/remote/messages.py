@@ -34,6 +34,7 @@ LEASE_HEADER: Final = "Gauntlet-Lease"
 
 #: Codes of answers that a worker acts on.
 LEASE_LOST: Final = "lease_lost"  # 409
+TOO_MANY_WORKERS: Final = "too_many_workers"  # 409: of one token, within a day
 WORKER_OUTDATED: Final = "worker_outdated"  # 426: another PROTOCOL
 NO_SUCH_TOKEN: Final = "not_authenticated"  # 401: never issued, or revoked  # noqa: S105
 

@@ -24,7 +24,13 @@ from pydantic import BaseModel, SecretStr, ValidationError
 
 from gauntlet_runtime.jobs import LeaseLost
 from gauntlet_runtime.remote.errors import SiteAway, SiteFault, Why, WorkerRefused
-from gauntlet_runtime.remote.messages import LEASE_HEADER, LEASE_LOST, PROTOCOL, PROTOCOL_HEADER
+from gauntlet_runtime.remote.messages import (
+    LEASE_HEADER,
+    LEASE_LOST,
+    PROTOCOL,
+    PROTOCOL_HEADER,
+    TOO_MANY_WORKERS,
+)
 from gauntlet_runtime.retry_after import retry_after
 
 CALL_SECONDS: Final = 10.0  # of a request that carries little
@@ -235,6 +241,8 @@ class Site:
         code = _code_of(await _whole(response) or b"")
         if status == 409 and code == LEASE_LOST:
             return LeaseLost("the job is no longer this worker's")
+        if code == TOO_MANY_WORKERS:
+            return WorkerRefused(Why.TOO_MANY)
         if not code:  # not a word of ours
             return self._away(f"it answered with status {status}", hint=Why.NO_SITE)
         return SiteFault(f"the site answered with status {status} ({code})", status=status)

@@ -29,7 +29,7 @@ from gauntlet.evaluation.transitions import database_now
 from gauntlet.evaluation.workers import report_worker, report_worker_of, taking_workers
 from gauntlet.queues.errors import NotQueueOwner, QueueInUse, QueueNotUsable
 from gauntlet.queues.models import Queue
-from gauntlet.queues.services import create_queue, issue_token, share_queue, unshare_queue
+from gauntlet.queues.services import create_queue, issue_token, revoke_token, share_queue, unshare_queue
 from gauntlet.submissions.services import receive
 
 if TYPE_CHECKING:
@@ -300,6 +300,11 @@ def test_a_worker_of_the_platforms_that_listens_to_an_own_queue_does_not_serve_i
     assert taking_workers(["default", "lab"]) == {"default": 1, "lab": 1}
     assert unserved() == [""]
     assert [one.worker.name for one in queue_detail(queue).workers] == ["lab/host:1"]
+    User.objects.filter(pk=owner.pk).update(is_active=False)
+    assert taking_workers(["lab"]) == {"lab": 0}
+    User.objects.filter(pk=owner.pk).update(is_active=True)
+    revoke_token(token, actor=owner)
+    assert taking_workers(["default", "lab"]) == {"default": 1, "lab": 0}
 
 
 def test_a_worker_of_the_platforms_that_is_started_for_an_own_queue_does_not_start(

@@ -256,6 +256,18 @@ def test_one_token_brings_only_so_many_workers(remote: Any, monkeypatch: pytest.
     assert remote.ask("POST", "heartbeat", beats[0]).status_code == 200
 
 
+def test_workers_that_have_ended_keep_no_other_out(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer or a cluster's scheduler starts a process for each job: `gauntlet-worker --once`."""
+    from gauntlet.evaluation import workers
+
+    monkeypatch.setattr(workers, "MOST_OF_A_TOKEN", 2)
+    for number in range(6):
+        for state in ("idle", "stopped"):
+            said = {"worker": f"box:{number}", "state": state}
+            assert remote.ask("POST", "heartbeat", said).status_code == 200
+    assert Worker.objects.count() <= 2
+
+
 def test_few_statements_are_made_whether_much_waits_or_nothing(
     remote: Any, own_phase: Any, start: Any, django_assert_num_queries: Any
 ) -> None:

@@ -134,6 +134,7 @@ def test_over_tls_with_the_sites_own_authority(
     [
         (401, os.EX_NOPERM, "does not accept this worker's token"),
         (426, os.EX_PROTOCOL, "different versions of their protocol"),
+        ((409, "too_many_workers"), os.EX_CANTCREAT, "Too many workers came with this token"),
         (404, os.EX_CONFIG, "no Gauntlet that takes workers"),
         ("garbage", os.EX_CONFIG, "no Gauntlet that takes workers"),
         (("redirect", "https://other.example/"), os.EX_CONFIG, "no Gauntlet that takes workers"),

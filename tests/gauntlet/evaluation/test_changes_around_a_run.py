@@ -55,11 +55,16 @@ def _switch_off(phase: Phase) -> None:
     User.objects.filter(participations__competition=phase.competition).update(is_active=False)
 
 
+def _remove(phase: Phase) -> None:
+    Participation.objects.filter(competition=phase.competition).delete()
+
+
 CHANGES = {
     "the phase ends, and its quotas are none": _close,
     "the competition is a draft again": _take_back,
     "the participant is denied": _deny,
     "the participant's account is switched off": _switch_off,
+    "the participation is removed": _remove,
 }
 
 
@@ -133,6 +138,23 @@ def test_an_operator_cannot_delete_what_a_worker_may_be_at(
     client.post(rows, chosen)
     assert Submission.objects.filter(pk=evaluation.submission_id).exists()
     worker.source.renew(claim)
+
+
+@pytest.mark.parametrize("what", ["competitions/competition", "competitions/phase", "accounts/user"])
+def test_nor_what_it_belongs_to(
+    what: str, start: Callable[..., Evaluation], make_user: Callable[..., User], worker: FakeWorker
+) -> None:
+    evaluation = start()
+    claim = worker.must_claim()
+    phase = evaluation.submission.phase
+    row = {"competition": phase.competition_id, "phase": phase.pk, "user": evaluation.submission.participant_id}
+    client = Client()
+    client.force_login(make_user(is_staff=True, is_superuser=True))
+    answer = client.post(f"/admin/{what}/{row[what.rpartition('/')[2]]}/delete/", {"post": "yes"})
+    assert answer.status_code in (200, 403)  # a page that says what is in the way
+    worker.source.renew(claim)
+    worker.finish_all()
+    assert Submission.objects.filter(pk=evaluation.submission_id).exists()
 
 
 # Its team

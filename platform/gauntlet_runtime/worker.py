@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import shutil
-import tempfile
 import threading
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -182,7 +182,7 @@ class Worker:
         log = _log.bind(job=claim.job, evaluation=claim.evaluation, submission=claim.submission, kind=claim.spec.kind)
         begun = time.monotonic()
         log.info("job_started", attempt=claim.attempt)
-        folder = Path(tempfile.mkdtemp(prefix="job-", dir=self._jobs))
+        folder = self._jobs / f"job-{uuid.uuid4().hex[:12]}"
         lease = Lease(self._source, claim, stop_by=self._stop_by, hung=self._hung)
         try:
             with lease:
@@ -272,6 +272,7 @@ class Worker:
         return now >= give_up or (stop_by is not None and now >= stop_by)
 
     def _run(self, claim: Claim, folder: Path, lost: threading.Event) -> RunResult | ScoreResult:
+        folder.mkdir(parents=True, mode=0o700)  # here, where a disk that takes no folder gives the job back
         label = f"job-{claim.job}"
         if not isinstance(claim.spec, RunSpec):
             return run_score(

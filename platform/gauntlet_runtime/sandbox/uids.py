@@ -41,22 +41,34 @@ def lease(folder: Path, *, run: str, first: int = FIRST_UID, count: int = UID_CO
     """Lease a uid for the run named ``run``.
 
     Raises:
-        SandboxError: all uids that were tried are in use.
+        SandboxError: all uids that were tried are in use, or none can be noted.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    # Not the lowest free one: a uid rests as long as possible before somebody else gets it.
-    for uid in random.sample(range(first, first + count), min(count, _ATTEMPTS)):
-        descriptor = os.open(folder / str(uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            free = os.fstat(descriptor).st_size == 0
-        except BlockingIOError:
-            free = False
-        if free:
-            os.write(descriptor, run.encode())
-            return UidLease(uid, descriptor)
-        os.close(descriptor)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Not the lowest free one: a uid rests as long as possible before somebody else gets it.
+        for uid in random.sample(range(first, first + count), min(count, _ATTEMPTS)):
+            descriptor = os.open(folder / str(uid), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if _taken(descriptor, run):
+                return UidLease(uid, descriptor)
+    except OSError as error:
+        raise SandboxError(f"no uid can be leased in {folder}: {error}") from error
     raise SandboxError(f"no free uid among {first} to {first + count - 1}; reap the runs of dead workers")
+
+
+def _taken(descriptor: int, run: str) -> bool:
+    """Lock the file of a uid that nobody has and write the run's name into it; else close it."""
+    taken = False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_size == 0:
+            os.write(descriptor, run.encode())
+            taken = True
+    except BlockingIOError:
+        pass
+    finally:
+        if not taken:
+            os.close(descriptor)
+    return taken
 
 
 def forget_strays(folder: Path, *, has_record: Callable[[str], bool]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
 
@@ -19,6 +21,20 @@ def test_leases_of_one_process_differ_until_the_range_is_used_up(tmp_path):
     leases[1].release()
     leases[1].release()
     assert uids.lease(tmp_path, run="next", first=5000, count=3).uid == leases[1].uid
+
+
+def test_a_uid_that_cannot_be_noted_is_the_sandboxs_fault_and_stays_free(tmp_path):
+    """A full disk: here a file may not grow."""
+    open_before = len(os.listdir("/proc/self/fd"))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(SandboxError, match="no uid can be leased"):
+            uids.lease(tmp_path, run="r", first=5000, count=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert uids.lease(tmp_path, run="r", first=5000, count=1).uid == 5000
 
 
 HOLDER = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -88,6 +89,21 @@ def test_a_result_that_cannot_be_stored_gives_the_job_back(room, source, worker,
     source.add("unstorable", room.spec("answer(next_episode())"))
     assert worker.work_until_empty() == 1
     assert source.given_back["unstorable"].code is FailureCode.INFRASTRUCTURE
+
+
+def test_a_job_that_no_folder_can_be_made_for_is_given_back_and_one_that_was_removed_is_made(
+    room, source, worker, tmp_path
+):
+    jobs = tmp_path / "worker/jobs"
+    shutil.rmtree(jobs)  # a cleaner of temporary files, say
+    source.add("fine", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 1
+    shutil.rmtree(jobs)
+    jobs.touch()
+    source.add("broken", room.spec("answer(next_episode())"))
+    assert worker.work_until_empty() == 1
+    assert (list(source.finished), list(source.given_back)) == (["fine"], ["broken"])
+    assert source.given_back["broken"].code is FailureCode.INFRASTRUCTURE
 
 
 def test_progress_that_cannot_be_reported_does_not_cost_the_job(room, source, worker, monkeypatch):

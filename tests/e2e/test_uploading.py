@@ -70,6 +70,36 @@ def test_too_large_a_file_is_named_before_a_byte_is_sent(world: Any, page: Page,
     assert "POST" not in sent
 
 
+def test_a_problem_that_is_mended_describes_its_field_no_longer(
+    world: Any, page: Page, log_in: Any, archive: Path
+) -> None:
+    log_in(world.participant)
+    page.goto(f"{PLANT}/submit/")
+    form, field = page.locator("form[data-upload]"), page.get_by_label("File", exact=True)
+    form.evaluate("form => { form.dataset.upload = '100'; }")
+    field.set_input_files(archive)
+    expect(field).to_have_accessible_description(re.compile("the limit is 100 bytes"))
+    form.evaluate("form => { form.dataset.upload = '10000'; }")
+    field.set_input_files(archive.rename(archive.with_name("smaller.zip")))
+    expect(field).not_to_have_accessible_description(re.compile("the limit is"))
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_of_several_problems_each_stands_beside_its_field_and_the_first_is_gone_to(
+    world: Any, page: Page, log_in: Any
+) -> None:
+    log_in(world.participant)
+    page.goto(f"{PLANT}/submit/")
+    file, name = page.locator("[name=bundle]"), page.locator("[name=name]")
+    for field in (file, name):
+        field.evaluate("node => { node.required = false; node.removeAttribute('maxlength'); }")
+    name.fill("x" * 201)
+    page.get_by_role("button", name="Submit", exact=True).click()
+    expect(page.locator("[data-problem=bundle]")).to_contain_text("Choose the .zip file")
+    expect(page.locator("[data-problem=name]")).to_contain_text("at most 200 characters")
+    expect(file).to_be_focused()
+
+
 def test_a_large_file_goes_in_parts_and_a_broken_connection_is_gone_on_with(
     world: Any, page: Page, log_in: Any, tmp_path: Path, in_database: Any
 ) -> None:

@@ -23,6 +23,11 @@ _COUNTS: Final = {
     "nothing": "uses no attempt",
 }
 
+_UNCHECKED: Final = (
+    "It waits for the check of its bundle, and no worker of the platform takes work now. It is checked once one does; "
+    "if that takes long, the operator of this installation has to see to it."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
@@ -33,11 +38,21 @@ class Log:
     place: str
 
 
-def said(story: SubmissionStory) -> str:
-    """Where the submission stands, in one sentence or two."""
+def standing(story: SubmissionStory) -> str:
+    """The chip: its state, and of one that waits whether anybody serves its queue."""
+    unserved = any(one.unserved_queue for one in story.evaluations if one.state == story.status)
+    return "unserved" if story.status == "queued" and unserved else story.status
+
+
+def said(story: SubmissionStory, *, checked: bool = True) -> str:
+    """Where the submission stands, in one sentence or two.
+
+    Args:
+        checked: whether some worker checks what was sent at the moment; asked of what was received only
+    """
     current = next((one for one in story.evaluations if one.state == story.status), None)
     return {
-        "received": "It waits for the check of its bundle.",
+        "received": "It waits for the check of its bundle." if checked else _UNCHECKED,
         "checking": "The bundle is being unpacked and checked, and its packages installed.",
         "rejected": "The bundle was not accepted; nothing was run.",
         "waiting": "The organizer approves each run of this phase.",
@@ -50,7 +65,7 @@ def said(story: SubmissionStory) -> str:
     }.get(story.status, "")
 
 
-def announced(story: SubmissionStory) -> str:
+def announced(story: SubmissionStory, *, checked: bool = True) -> str:
     """What a screen reader is told at a change: the state and its place, and not each episode or estimate."""
     current = next((one for one in story.evaluations if one.state == story.status), None)
     if story.failure and story.final:
@@ -59,7 +74,7 @@ def announced(story: SubmissionStory) -> str:
         return f"{_place(current, of=len(story.evaluations))}."
     if story.status == "running" and not stalled(story.evaluations):
         return "The agent is running."
-    return said(story)
+    return said(story, checked=checked)
 
 
 def _queued(evaluation: EvaluationStory | None, *, of: int) -> str:

@@ -1,4 +1,4 @@
-"""The operators' page of workers: how many take jobs, in words."""
+"""Workers on pages: how many take jobs, in words, and whether anybody checks what was sent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from gauntlet.evaluation.workers import WorkerLine
+from gauntlet.evaluation.models import WorkerState
+from gauntlet.evaluation.workers import WorkerLine, living_workers
 
 #: What an operator looks for first stands first.
 _TOLD: Final = {
@@ -25,3 +26,9 @@ def workers_told(lines: Sequence[WorkerLine]) -> str:
     others = [words.format(counts[state]) for state, words in _TOLD.items() if counts[state]]
     told = f"{taking} of {len(lines)} take{'s' if taking == 1 else ''} jobs"
     return f"{told}; {', '.join(others)}." if others else f"{told}."
+
+
+def somebody_checks() -> bool:
+    """Whether some worker of the platform takes work now: what was sent is checked by no other."""
+    own = living_workers().filter(queue_token__isnull=True)
+    return own.filter(state__in=[WorkerState.IDLE, WorkerState.BUSY]).exists()

@@ -204,3 +204,16 @@ def test_costs_stand_below_each_other_and_a_fault_that_is_not_the_agents_is_name
     ended = [words(one) for one in re.findall(r'<td data-l="Ended">.*?</td>', html)]
     assert "environment_error competition’s fault" in ended
     assert "budget_exceeded" in ended
+
+
+def test_who_waits_for_nobodys_worker_sees_it_at_once(world, participant):
+    from gauntlet.evaluation.models import Worker
+
+    assert "Queued, served by nobody" in page_of(participant, world.by_state["unserved"])
+    assert "served by nobody" not in page_of(participant, world.by_state["queued"])
+    sent = world.by_state["received"]
+    assert "It waits for the check of its bundle.<" in page_of(participant, sent)
+    Worker.objects.filter(queue_token=None).update(state="draining")
+    html = page_of(participant, sent)
+    assert "no worker of the platform takes work now" in html
+    assert "no worker of the platform" in announced(html)

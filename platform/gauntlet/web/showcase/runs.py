@@ -173,8 +173,8 @@ def _faults(phase: Phase, person: User, *, now: datetime) -> dict[str, Submissio
 
 
 def _images(phase: Phase, person: User, *, now: datetime) -> dict[str, Submission]:
-    note = {"file": "planner.tar", "line": None, "level": "warning", "message": texts.IMAGE_NOTE}
-    image = _sent(phase, person, "image", now=now, age=230, file_name="planner.tar", agent=_IMAGE, findings=[note])
+    note = {"file": "night.tar", "line": None, "level": "warning", "message": texts.IMAGE_NOTE}
+    image = _sent(phase, person, "image", now=now, age=230, file_name="night.tar", agent=_IMAGE, findings=[note])
     evaluated(image, state="scoring", now=now, task=phase.tasks.order_by("index")[0])
     refused = _sent(
         phase,

@@ -28,6 +28,7 @@ _CHIPS = {
     "checking": ("run", "turn", "Being checked"),
     "waiting": ("warn", "clock", "Waiting for approval"),
     "queued": ("", "clock", "Queued"),
+    "unserved": ("warn", "warn", "Queued, served by nobody"),
     "running": ("run", "turn", "Running"),
     "scoring": ("run", "turn", "Being scored"),
     "finished": ("good", "check", "Finished"),

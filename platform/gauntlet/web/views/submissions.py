@@ -34,6 +34,7 @@ from gauntlet.web.patterns_page import pattern_tables
 from gauntlet.web.story_words import Log
 from gauntlet.web.submission_rows import SubmissionRow, submission_rows
 from gauntlet.web.views.accounts import signed_in
+from gauntlet.web.workers_page import somebody_checks
 from gauntlet_scoring.failures import Owner
 
 _PAGE = 50
@@ -111,13 +112,15 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     told = submission_story(submission, audience=audience, now=timezone.now())
     columns = _shown_columns(submission)
     is_owner = owns(signed_in(request), submission)
+    checked = told.status != "received" or somebody_checks()
     pages = Paginator(range(story_page.table_pages(told)), 1)
     shown = pages.get_page(request.GET.get("page")).number
     return {
         "nav": "submissions" if is_owner else "",
         "story": told,
-        "said": story_words.said(told),
-        "announced": story_words.announced(told),
+        "standing": story_words.standing(told),
+        "said": story_words.said(told, checked=checked),
+        "announced": story_words.announced(told, checked=checked),
         "run_by": story_words.run_by(told),
         "steps": story_page.steps(told),
         "scores": story_page.scores(told),

@@ -31,7 +31,10 @@ from gauntlet.storage.models import Artifact
 from gauntlet.storage.streaming import download
 
 #: What everybody is told of a phase's language models; where they come from is the organizer's affair.
-_LLM_TOLD: Final = ("models", "per_episode", "per_evaluation", "rate", "concurrency", "max_tokens")
+_LLM_TOLD: Final = (
+    *("models", "per_episode", "per_evaluation", "per_submission"),
+    *("rate", "concurrency", "max_tokens"),
+)
 
 
 class PhaseAnswer(serializers.Serializer[Any]):

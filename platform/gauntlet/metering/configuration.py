@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, TypeAdapter, ValidationError
@@ -45,6 +45,8 @@ def checked_key(key: SecretStr) -> SecretStr:
     return key
 
 
+_HIGHEST_PRICE: Final = 10**9
+_PRICE_DIGITS: Final = 6  # a token costs a millionth of it, and amounts are kept with twelve
 T = TypeVar("T")
 
 
@@ -61,11 +63,22 @@ class Provider(_Setting):
     competitions: list[str] | None = None  # slugs of those that may use it; all where None
 
 
+def checked_price(price: Decimal) -> Decimal:
+    """What a million tokens cost.
+
+    Raises:
+        ValueError: what it makes a call cost could not be stored to the last digit (`metering.models`).
+    """
+    if not 0 <= price <= _HIGHEST_PRICE or price != round(price, _PRICE_DIGITS):
+        raise ValueError(f"must be from 0 to {_HIGHEST_PRICE} with at most {_PRICE_DIGITS} digits after the point")
+    return price
+
+
 class Price(_Setting):
     """What a million tokens cost, in whatever currency budgets are given in."""
 
-    tokens_in: Decimal = Field(alias="in", ge=0)
-    tokens_out: Decimal = Field(default=Decimal(0), alias="out", ge=0)
+    tokens_in: Annotated[Decimal, AfterValidator(checked_price)] = Field(alias="in")
+    tokens_out: Annotated[Decimal, AfterValidator(checked_price)] = Field(default=Decimal(0), alias="out")
 
 
 def read_providers(value: Any) -> dict[str, Provider]:

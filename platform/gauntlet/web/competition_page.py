@@ -40,9 +40,15 @@ def _models(llm: dict[str, Any]) -> str:
     """The language models of a phase, and what an agent may use of them."""
     budgets = [
         f"{' and '.join(_limits(llm[key]))} for {whose}"
-        for key, whose in (("per_episode", "an episode"), ("per_evaluation", "a whole run"))
+        for key, whose in (
+            ("per_episode", "an episode"),
+            ("per_evaluation", "a whole run"),
+            ("per_submission", "all tasks of a submission"),
+        )
         if llm.get(key)
     ]
+    pace = (("rate", "calls in a minute"), ("concurrency", "calls at once"))
+    budgets += [f"{llm[key]:,} {what}" for key, what in pace if llm.get(key)]
     return f"Language models: {', '.join(llm['models'])}. At most {'; '.join(budgets)}."
 
 

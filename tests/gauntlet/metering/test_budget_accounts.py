@@ -15,7 +15,8 @@ from django.db.models import F
 
 from gauntlet.metering import services
 from gauntlet.metering.models import Account, Reservation
-from gauntlet_runtime.metering import ModelBudget, Refusal, Settlement, Shortage
+from gauntlet_runtime import metering as contract
+from gauntlet_runtime.metering import ModelBudget, ModelOffer, Refusal, Settlement, Shortage
 
 EVALUATION, SUBMISSION, JOB = uuid4(), uuid4(), uuid4()
 
@@ -63,6 +64,21 @@ def test_a_refusal_says_whether_calls_under_way_hold_what_is_missing(
     assert used_up is not None
     assert used_up.retry_after is None
     assert reserve(spec, wanted(99, "0.099")) is None  # to the last token
+
+
+@pytest.mark.django_db
+def test_the_cost_of_many_calls_is_counted_to_the_last_digit(model_budget: Any) -> None:
+    """The smallest and the largest price that there can be; nothing is rounded on the way through the database."""
+    offer = ModelOffer(name="small", price_in=Decimal("0.000001"), price_out=Decimal("999999999.999999"))
+    spec, sum_of_all = model_budget(), Decimal(0)
+    for tokens in range(1, 200):
+        held, used = (offer.cost(tokens_in=tokens * times, tokens_out=tokens) for times in (7, 3))
+        one = contract.Reservation(id=str(uuid4()), tokens=tokens, cost=held)
+        assert reserve(spec, one) is None
+        services.settle(Settlement(id=one.id, tokens=tokens, cost=used, paid=True), holder=JOB)
+        sum_of_all += used
+    account = Account.objects.get()
+    assert account.cost == account.paid == sum_of_all
 
 
 @pytest.mark.django_db(transaction=True)

@@ -177,6 +177,13 @@ def test_prices_are_decimals_and_a_providers_own_come_first(settings: Any) -> No
     assert model_price("ours", "large") is None
 
 
+@pytest.mark.parametrize("price", ["-1", "1e10", "1e30", "0.1234567", "1e-40", 0.1 + 0.2, "NaN", "Infinity", "much"])
+def test_a_price_that_cannot_be_counted_to_the_last_digit_stops_the_start(price: Any) -> None:
+    for field in ("in", "out"):
+        with pytest.raises(ValueError, match=rf"small\.{field}"):
+            read_prices({"small": {"in": "1", field: price}})
+
+
 @pytest.mark.parametrize(
     ("value", "words"),
     [

@@ -45,7 +45,7 @@ def test_the_owner_sees_tokens_and_cost(scored: Any) -> None:
     submission, client = scored()
     page = client.get(f"/submissions/{submission.pk}/").content.decode()
     assert "4 model calls with 2,400 tokens at a cost of 0.025." in page
-    assert '<td data-l="Tokens" class="r">1,200</td><td data-l="Cost" class="r">0.0125</td>' in page
+    assert '<td data-l="Tokens" class="r">1,200</td><td data-l="Cost" class="r">0.012</td>' in page
     story = client.get(f"/api/v1/submissions/{submission.pk}").json()
     (evaluation,) = story["evaluations"]
     told = [(episode["model_calls"], episode["tokens"], episode["cost"]) for episode in evaluation["episodes"]]
@@ -75,3 +75,14 @@ def test_whoever_reads_a_competition_is_told_its_models_and_not_their_provider(l
         "per_evaluation": {"tokens": 5000, "cost": "0.5"},
     }
     assert "unseen" not in page
+
+
+@pytest.mark.django_db
+def test_whoever_reads_a_competition_is_told_every_limit(llm_phase: Any) -> None:
+    limits = {"per_submission": {"cost": "4"}, "rate": 1200, "concurrency": 4}
+    slug = llm_phase({"per_episode": {}, "per_evaluation": {}, **limits}).competition.slug
+    page = Client().get(f"/competitions/{slug}/").content.decode()
+    told = "At most a cost of 4 for all tasks of a submission; 1,200 calls in a minute; 4 calls at once."
+    assert f"Language models: small. {told}" in page
+    (competition,) = Client().get("/api/v1/competitions").json()["results"]
+    assert competition["phases"][0]["llm"] == {"models": ["small"], **limits}

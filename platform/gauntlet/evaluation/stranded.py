@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from gauntlet.accounts.models import User
+from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import is_organizer
 from gauntlet.competitions.errors import NotOrganizer
 from gauntlet.competitions.models import Competition, Phase
@@ -94,7 +95,7 @@ def end_stranded(phase: Phase, *, queue: str, again: bool, actor: User) -> int:
             attempts are given back
 
     One transaction each, which locks the evaluation. Emits evaluation.cancelled and evaluation.queued, or
-    evaluation.failed.
+    evaluation.failed, and one phase.stranded_ended.
 
     Raises:
         NotOrganizer
@@ -109,22 +110,26 @@ def end_stranded(phase: Phase, *, queue: str, again: bool, actor: User) -> int:
     if again and phase.queue == queue:
         raise RunsNowhereElse(f"The phase {phase.name} still uses the queue {queue}. Give it another one first.")
     waiting = _waiting().filter(queue=queue, evaluation__submission__phase=phase).values_list("evaluation", flat=True)
-    return sum(_end(pk, owner=own.owner, again=again, actor=actor) for pk in list(waiting.distinct()))
+    ended = [pk for pk in list(waiting.distinct()) if _end(pk, owner=own.owner, again=again, actor=actor)]
+    if ended:
+        data = {"queue": queue, "again": again, "evaluations": len(ended)}
+        record_event(phase, "phase.stranded_ended", actor=actor, data=data)
+    return len(ended)
 
 
 @transaction.atomic
-def _end(pk: UUID, *, owner: User, again: bool, actor: User) -> int:
+def _end(pk: UUID, *, owner: User, again: bool, actor: User) -> bool:
     evaluation = Evaluation.objects.select_for_update().get(pk=pk)
     if not _waiting().filter(evaluation=evaluation).exists():  # a worker came back, or somebody else ended it
-        return 0
+        return False
     if again:
         move_evaluation(evaluation, EvaluationState.CANCELLED, actor=actor, reason="Its workers do not come back.")
         drop_jobs_on_commit(evaluation)
         start_again(evaluation, actor=actor)
-        return 1
+        return True
     sentence = (
         f"This began on the workers of {owner.username}, which did not come back, so its organizer ended it. The "
         "attempt is given back: submit it again."
     )
     fail_evaluation(evaluation, failure=Failure(code=FailureCode.ENVIRONMENT_ERROR, message=sentence))
-    return 1
+    return True

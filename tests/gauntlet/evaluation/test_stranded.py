@@ -78,6 +78,8 @@ def test_the_organizer_ends_it_and_the_attempt_is_given_back(
     assert set(begun.jobs.values_list("state", flat=True)) == {"failed"}
     assert stranded_of(phase.competition) == []
     assert end_stranded(phase, queue="gpu-lab", again=False, actor=organizer) == 0
+    event = Event.objects.get(name="phase.stranded_ended")
+    assert (event.actor, event.data) == (organizer, {"queue": "gpu-lab", "again": False, "evaluations": 1})
 
 
 def test_or_runs_it_again_where_the_phase_waits_by_then(

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from gauntlet.evaluation.story import EpisodeStory, EvaluationStory, FailureStory, ScoreStory, Step, SubmissionStory
 from gauntlet.leaderboards.columns import PassMark
+from gauntlet.leaderboards.figures import figure
 from gauntlet.web import wording
 from gauntlet_runtime.metering import money
 from gauntlet_scoring.failures import FailureCode, Owner
@@ -141,7 +142,7 @@ def scores(story: SubmissionStory) -> list[ScoreLine]:
 
 def _score(score: ScoreStory) -> ScoreLine:
     def text(value: float | None) -> str:
-        return "–" if value is None else f"{value:.{score.precision}f}"
+        return "–" if value is None else figure(value, score.precision)
 
     interval = ""
     if score.low is not None and score.high is not None:
@@ -163,11 +164,13 @@ def _difference(score: ScoreStory, other: float | None) -> str:
     """How this submission stands against another value, in words and figures."""
     if score.value is None or other is None:
         return ""
-    by = round(score.value - other, score.precision)
+    by = score.value - other
     if by == 0:
         return "equal"
-    better = (by > 0) != (score.sorting == "asc")
-    return f"this one is {abs(by):.{score.precision}f} {'better' if better else 'worse'}"
+    word = "better" if (by > 0) != (score.sorting == "asc") else "worse"
+    if not round(by, score.precision):  # they have different ranks, though the figures are equal
+        return f"this one is less than {10**-score.precision:.{score.precision}f} {word}"
+    return f"this one is {figure(abs(by), score.precision)} {word}"
 
 
 def tables(

@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Column, Participation, Phase, Team
+from gauntlet.evaluation.story import ScoreStory
 from gauntlet.leaderboards.figures import figure
 from gauntlet.leaderboards.scores import TaskScores, Trial, TrialScore
 from gauntlet.leaderboards.selectors import Cell
 from gauntlet.leaderboards.services import record_result
 from gauntlet.submissions.models import Submission
+from gauntlet.web.story_page import scores
 from gauntlet.web.templatetags.gauntlet_ui import bar
 
 HUGE = 1.7e308
@@ -180,10 +183,9 @@ def test_a_column_that_needs_more_trials_than_there_are_says_so(
             pass_at=1.0,
         )
     rows = [TrialScore(f"s{n}", at, 1.0) for n in range(2) for at in range(1, trials + 1)]
-    scores = TaskScores(
-        aggregates={}, scenarios={"rubric.score": rows}, trials=[Trial(row.scenario, row.trial) for row in rows]
-    )
-    record_result(make_submission(phase), tasks=[scores], scenarios=2)
+    ran = [Trial(row.scenario, row.trial) for row in rows]
+    task = TaskScores(aggregates={}, scenarios={"rubric.score": rows}, trials=ran)
+    record_result(make_submission(phase), tasks=[task], scenarios=2)
     found = shown()
     told = re.findall(
         r"(\w+) has no value here: it needs 2 trials of a scenario, and this phase runs each once", found.page
@@ -215,3 +217,35 @@ def test_a_scale_that_ends_at_zero_is_shown_so(enter: Callable[..., Submission],
     enter(-5.0)
     enter(0.0)
     assert "higher is better, -5 to 0<" in shown().page
+
+
+@pytest.mark.parametrize(
+    ("value", "sorting", "said"),
+    [
+        (0.50001, "desc", "this one is less than 0.001 better"),
+        (0.49999, "desc", "this one is less than 0.001 worse"),
+        (0.49999, "asc", "this one is less than 0.001 better"),
+        (0.5, "desc", "equal"),
+        (0.431, "desc", "this one is 0.069 worse"),
+    ],
+)
+def test_a_submissions_page_calls_equal_what_shares_a_rank_and_nothing_else(
+    value: float, sorting: str, said: str
+) -> None:
+    score = ScoreStory(
+        column="score",
+        title="Score",
+        source="rubric.score",
+        precision=3,
+        sorting=sorting,
+        primary=True,
+        value=value,
+        low=None,
+        high=None,
+        own_best=None,
+        leader=0.5,
+        unverified=0,
+        unverified_rule="",
+    )
+    (line,) = scores(SimpleNamespace(scores=[score]))
+    assert (line.against_own, line.against_leader) == ("", said)

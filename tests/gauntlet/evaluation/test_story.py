@@ -77,6 +77,23 @@ def test_an_estimate_does_not_depend_on_what_workers_clocks_say(
     assert tell(start()).evaluations[0].estimate_seconds == 0
 
 
+@pytest.mark.parametrize("off", [timedelta(days=3), timedelta(days=-3)])
+def test_the_steps_are_told_in_their_order_whatever_the_workers_clock_says(
+    off: timedelta, start: Callable[..., Evaluation], worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = timezone.now()
+    evaluation = start()
+    with monkeypatch.context() as patched:
+        patched.setattr(timezone, "now", lambda: before + off)
+        worker.finish_all()
+    evaluation.refresh_from_db()
+    times = [evaluation.queued_at, evaluation.started_at, evaluation.scoring_at, evaluation.ended_at]
+    assert before < times[0]
+    assert times == sorted(times)
+    ends = evaluation.episodes.values_list("ended_at", flat=True)
+    assert all(evaluation.started_at < end < evaluation.scoring_at for end in ends)
+
+
 def test_a_failed_submission_says_whose_fault_it_is_and_where_it_stopped(
     start: Callable[..., Evaluation], worker: Any, agent_failure: Failure
 ) -> None:

@@ -21,7 +21,7 @@ from gauntlet_runtime.sandbox.interface import Limits, SandboxGone
 ROOT = Path("/sys/fs/cgroup")
 OURS = "gauntlet"
 _LEAF = "worker"  # for our own processes, where a group with some may have none below it
-_CPU_PERIOD = 100_000  # microseconds, the kernel's default
+CPU_PERIOD = 100_000  # microseconds, the kernel's default
 _OWN_PROCESSES = 1  # bubblewrap's init counts among the group's processes, and is none of the program's
 _REMOVAL_SECONDS = 5.0
 _MAKE_ATTEMPTS = 100
@@ -176,8 +176,8 @@ class HierarchyV1(Hierarchy):
             _write(self._parents["pids"] / run / "pids.max", limits.processes + _OWN_PROCESSES)
         if "cpu" in self._parents:
             cpu = self._parents["cpu"] / run
-            _write(cpu / "cpu.cfs_period_us", _CPU_PERIOD)
-            _write(cpu / "cpu.cfs_quota_us", int(limits.cpus * _CPU_PERIOD))
+            _write(cpu / "cpu.cfs_period_us", CPU_PERIOD)
+            _write(cpu / "cpu.cfs_quota_us", int(limits.cpus * CPU_PERIOD))
 
     def bound_tcp(self, run: str, size: int) -> None:
         if "memory" in self._parents:
@@ -225,7 +225,7 @@ class HierarchyV2(Hierarchy):
         if "pids" in self.controllers:
             _write(folder / "pids.max", limits.processes + _OWN_PROCESSES)
         if "cpu" in self.controllers:
-            _write(folder / "cpu.max", f"{int(limits.cpus * _CPU_PERIOD)} {_CPU_PERIOD}")
+            _write(folder / "cpu.max", f"{int(limits.cpus * CPU_PERIOD)} {CPU_PERIOD}")
 
     def bound_tcp(self, run: str, size: int) -> None:
         """Nothing to do: under version 2 they count as memory."""

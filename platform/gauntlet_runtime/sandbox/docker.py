@@ -17,7 +17,7 @@ from docker.errors import ImageNotFound, NotFound
 from docker.types import LogConfig, Mount, Ulimit
 
 from gauntlet_runtime.sandbox import gate, seccomp, uids
-from gauntlet_runtime.sandbox.cgroups import Counters, group_of
+from gauntlet_runtime.sandbox.cgroups import CPU_PERIOD, Counters, group_of
 from gauntlet_runtime.sandbox.docker_container import ENGINE_ERRORS, Container, ContainerPlan
 from gauntlet_runtime.sandbox.docker_images import DockerImages
 from gauntlet_runtime.sandbox.docker_run import DockerRun
@@ -258,7 +258,8 @@ class Docker(Sandbox):
             security_opt=["no-new-privileges", "seccomp=" + json.dumps(seccomp.docker_profile())],
             mem_limit=limits.memory,
             memswap_limit=limits.memory,  # memory and swap together: no swap
-            nano_cpus=int(limits.cpus * 1e9),
+            cpu_period=CPU_PERIOD,  # as nano_cpus more of them than the host has would be refused
+            cpu_quota=int(limits.cpus * CPU_PERIOD),
             pids_limit=limits.processes + _OWN_PROCESSES,
             shm_size=min(limits.scratch, SHARED_MEMORY),
             ulimits=[

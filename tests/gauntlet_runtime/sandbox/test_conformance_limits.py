@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -85,6 +86,11 @@ def test_a_program_cannot_ignore_the_end(execute):
 def test_a_time_limit_may_be_longer_than_the_kernel_sleeps(execute):
     """A job of hundreds of episodes: each may make its agent wait for an hour."""
     assert execute("print('ran')", limits=Limits(seconds=1e9)).verdict.ok
+
+
+def test_more_processors_than_the_host_has_are_as_many_as_it_has(execute):
+    """A task is written for any host; installing packages asks for two."""
+    assert execute("print('ran')", limits=Limits(cpus=2.0 * len(os.sched_getaffinity(0)) + 4)).verdict.ok
 
 
 def test_the_time_before_the_start_does_not_count(prepare):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from gauntlet.evaluation.errors import ScoresNotComparable, ScoresNotVisible
 from gauntlet.evaluation.models import Episode
 from gauntlet.evaluation.scores import task_scores
 from gauntlet.leaderboards.columns import primary_column, scenario_scores, shown_columns
+from gauntlet.leaderboards.exact import mean
 from gauntlet.leaderboards.scores import TrialScore
 from gauntlet.submissions.access import access_submission_as_reader
 from gauntlet.submissions.models import Submission
@@ -126,8 +126,8 @@ def _is_plain(column: Column) -> bool:
     return not column.computation and column.over == "mean"
 
 
-def _scores(submission: Submission, columns: Sequence[Column]) -> Mapping[Column, Mapping[str, Sequence[float]]]:
-    """By column and scenario, the scores of its trials."""
+def _scores(submission: Submission, columns: Sequence[Column]) -> Mapping[Column, Mapping[str, float]]:
+    """By column and scenario, the mean of its trials."""
     in_force = submission.evaluations.filter(in_force=True).order_by("task__index")
     tasks = [task_scores(one) for one in in_force]
     if not tasks:
@@ -135,17 +135,18 @@ def _scores(submission: Submission, columns: Sequence[Column]) -> Mapping[Column
     return {column: _by_scenario(column, scenario_scores(column, tasks)) for column in columns}
 
 
-def _by_scenario(column: Column, rows: Sequence[TrialScore]) -> dict[str, list[float]]:
+def _by_scenario(column: Column, rows: Sequence[TrialScore]) -> dict[str, float]:
     sign = -1 if column.sorting == Sorting.ASC else 1
     scenarios: dict[str, list[float]] = {}
     for row in rows:
         scenarios.setdefault(row.scenario, []).append(sign * row.value)
-    return scenarios
+    # As the board combines them: a comparison's own sum would let equal trials differ by their rounding.
+    return {scenario: mean(values) for scenario, values in scenarios.items()}
 
 
-def _changed(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> list[ScenarioChange]:
+def _changed(left: Mapping[str, float], right: Mapping[str, float]) -> list[ScenarioChange]:
     both = [
-        ScenarioChange(scenario=key.rpartition(":")[2], a=fmean(left[key]), b=fmean(right[key]))
+        ScenarioChange(scenario=key.rpartition(":")[2], a=left[key], b=right[key])
         for key in sorted(left.keys() & right.keys())
     ]
     return sorted((one for one in both if one.a != one.b), key=lambda one: (one.a - one.b, one.scenario))
@@ -167,12 +168,12 @@ def readable_episodes(submission: Submission, *, audience: Audience, now: dateti
     }
 
 
-def _compare(left: Mapping[str, Sequence[float]], right: Mapping[str, Sequence[float]]) -> Comparison | None:
+def _compare(left: Mapping[str, float], right: Mapping[str, float]) -> Comparison | None:
     """None where the scores have no scenario in common, or are too large to be reckoned with."""
     from gauntlet_scoring.comparison import compare_paired
 
     try:
-        found = compare_paired(left, right)
+        found = compare_paired(*({key: [value] for key, value in side.items()} for side in (left, right)))
     except (OverflowError, ValueError):
         return None
     return found if found.scenarios else None

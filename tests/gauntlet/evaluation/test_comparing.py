@@ -189,3 +189,15 @@ def test_without_a_choice_the_newest_other_one_is_shown(ada: User, scored: Calla
     html = page(ada, one)[1]
     assert f'value="{newest.pk}" selected' in html
     assert "In Score: 0 scenarios differ, 12 are the same." in html
+
+
+def test_scenarios_whose_trials_have_one_mean_are_the_same(
+    ada: User, phase: Phase, scored: Callable[..., Submission]
+) -> None:
+    """As floats 0.1 and 0.2 add up to more than 0.3 and 0."""
+    phase.trials = 2
+    phase.save()
+    one, other = scored(ada, 0.1, 0.2), scored(ada, 0.3, 0.0, name="other")
+    score = next(column for column in ask(ada, one, other)[1]["columns"] if column["key"] == "score")
+    assert (score["wins"], score["ties"], score["losses"], score["p"]) == (0, 12, 0, 1.0)
+    assert "In Score: 0 scenarios differ, 12 are the same." in page(ada, one, f"?with={other.pk}")[1]

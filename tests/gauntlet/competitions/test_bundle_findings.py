@@ -90,6 +90,8 @@ BROKEN: dict[str, tuple[str, str, str, str, str]] = {
         "36,000",
     ),
     "size above the operator's": ("memory: 512M", "memory: 64G", "64G", "tasks[0].limits.memory", "allows"),
+    "size without its unit": ("memory: 512M", "memory: 512", "512", "tasks[0].limits.memory", "512 is too little"),
+    "hardly a processor": ("memory: 512M", "cpus: 0.001", "cpus", "tasks[0].limits.cpus", "0.001 is too little"),
     "limit that is no number": ("memory: 512M", "memory: lots", "lots", "tasks[0].limits.memory", "lots"),
     "limit of nothing": (
         "episode_seconds: 60",

@@ -25,6 +25,7 @@ from gauntlet_scoring.program_metadata import METADATA_FILES, CodeTool, ProgramM
 _UNIT: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
 _SIZES: Final = frozenset({"answer_bytes", "record_bytes", "memory", "scratch", "output", "log"})
+_LEAST: Final = {"memory": 16 << 20, "cpus": 0.01}  # with less no sandbox starts, and that would be nobody's fault
 _WHOLE: Final = frozenset({"turns", "tool_calls", "parallel_tool_calls", "processes"})
 _VERSIONED: Final = re.compile(r"([\w.-]+?)\s*(?:==|@|\s)\s*(\d[\w.]*)", re.ASCII)
 # Keys of Codabench whose effect this version does not have; that they are kept is told.
@@ -277,6 +278,10 @@ def _limits(section: Section) -> dict[str, float]:
         if number > cap:
             value.findings.error(
                 value.place, f"{number:,} is more than this installation allows.", allowed=[f"at most {cap:,}"]
+            )
+        elif number < (least := _LEAST.get(name, 0)):
+            value.findings.error(
+                value.place, f"{number:,} is too little for any program to start.", allowed=[f"at least {least:,}"]
             )
         limits[name] = number
     inner.close()

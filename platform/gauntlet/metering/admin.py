@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.debug import sensitive_post_parameters
 from pydantic import SecretStr
 
 from gauntlet.metering.configuration import checked_key, checked_url
 from gauntlet.metering.models import Account, ModelProvider
-from gauntlet.metering.sealing import seal
+from gauntlet.metering.sealing import WrongSecret, seal, unseal
 
 if TYPE_CHECKING:  # the classes take a parameter for the type checker only
     ProviderFormBase = forms.ModelForm[ModelProvider]
@@ -51,12 +53,25 @@ class ProviderForm(ProviderFormBase):
             raise forms.ValidationError(f"The key {error}.") from error
         return key
 
+    def clean(self) -> dict[str, Any]:
+        """A key belongs to its address: whoever sets another one brings the key."""
+        super().clean()
+        if "url" in self.changed_data and not self.cleaned_data.get("key") and self._has_a_key():
+            self.add_error("key", "With another address the key has to be given anew.")
+        return self.cleaned_data
+
+    def _has_a_key(self) -> bool:
+        try:
+            return bool(self.instance.pk and unseal(self.instance.sealed_key).get_secret_value())
+        except WrongSecret:
+            return True
+
     def save(self, commit: bool = True) -> ModelProvider:
         """Seal the key, where one was given."""
         key = self.cleaned_data["key"]
         if key or not self.instance.sealed_key:
             self.instance.sealed_key = seal(SecretStr(key))
-        self.instance.trusted = True  # whoever reaches this page is an operator
+            self.instance.trusted = True  # whoever reaches this page is an operator
         provider: ModelProvider = super().save(commit)
         return provider
 
@@ -68,6 +83,17 @@ class ModelProviderAdmin(ProviderAdminBase):
     form = ProviderForm
     list_display = ("competition", "name", "url", "set_at")
     list_select_related = ("competition",)
+
+    @method_decorator(sensitive_post_parameters("key"))  # a report of an error has the form's fields
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The form of one provider."""
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
 
 @admin.register(Account)

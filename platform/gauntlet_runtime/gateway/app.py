@@ -17,6 +17,7 @@ from gauntlet_runtime.gateway.episode import Episode
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.job import Job
 from gauntlet_runtime.gateway.model_door import ModelDoor
+from gauntlet_runtime.gateway.model_replies import send_error
 from gauntlet_runtime.gateway.tool_door import ToolDoor, episode_error
 from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.trajectory import PlanStep
@@ -107,7 +108,7 @@ class EpisodeApi:
             case ["llm", "v1", *rest] if self._models is not None:
                 await self._models(generation, None, rest, scope, receive, send)
             case ["llm", "v1", *_] | ["episodes", _, "llm", "v1", *_]:
-                raise ApiError(503, "no_models", "This competition offers no language model.")
+                await send_error(send, ApiError(503, "no_models", "This competition offers no language model."))
             case _:
                 raise ApiError(404, "not_found", "There is nothing here. See /episodes.")
 

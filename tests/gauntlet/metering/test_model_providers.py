@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import sys
 from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.core.signals import got_request_exception
 from django.db import connection
 from django.test import Client
+from django.views.debug import ExceptionReporter
 from pydantic import SecretStr
 
 from gauntlet.accounts.models import Event
@@ -166,6 +169,61 @@ def test_the_operators_page_writes_the_key_and_never_shows_it(make_phase: Any) -
     refused = client.post(page, {**form, "url": "example.org", "key": "sk-never-kept"})
     assert "must begin with https" in refused.content.decode()
     assert "sk-never-kept" not in refused.content.decode()
+
+
+@pytest.mark.django_db
+def test_an_operator_who_corrects_an_organizers_provider_does_not_take_it_over(organizer: tuple[Any, Client]) -> None:
+    """Else its key would go to another address, or its address might be one of the host's own."""
+    competition, client = organizer
+    form = {"name": "mine", "url": URL, "key": KEY, "limit_field": "max_tokens"}
+    client.post(f"/competitions/{competition.slug}/organizer/models/", form)
+    person = get_user_model().objects.create_superuser("operator", "operator@example.org", "a long pass phrase")
+    client.force_login(person)
+    page = f"/admin/metering/modelprovider/{ModelProvider.objects.get().pk}/change/"
+    form = {**form, "competition": competition.pk, "key": "", "limit_field": "max_completion_tokens"}
+    assert client.post(page, form).status_code == 302
+    access = model_access(competition, "mine")
+    assert access is not None
+    assert (access.limit_field, access.set_by, access.public_only) == ("max_completion_tokens", "organizer", True)
+    refused = client.post(page, {**form, "url": "http://127.0.0.1:8080/v1"})
+    assert "the key has to be given anew" in refused.content.decode()
+    assert model_access(competition, "mine") == access
+    assert client.post(page, {**form, "url": "http://127.0.0.1:8080/v1", "key": "sk-operators"}).status_code == 302
+    access = model_access(competition, "mine")
+    assert access is not None
+    assert (access.set_by, access.key.get_secret_value()) == ("operator", "sk-operators")
+    keyless = set_provider(competition=competition, name="local", url=URL, key=SecretStr(""), trusted=True)
+    page = f"/admin/metering/modelprovider/{keyless.pk}/change/"
+    assert client.post(page, {**form, "name": "local", "url": "http://127.0.0.1:8080/v1"}).status_code == 302
+
+
+@pytest.mark.parametrize("page", ["/admin/metering/modelprovider/add/", "/competitions/{}/organizer/models/"])
+@pytest.mark.django_db
+def test_a_report_of_an_error_does_not_hold_the_key(
+    page: str, organizer: tuple[Any, Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    competition, client = organizer
+    competition.organizer.is_staff = competition.organizer.is_superuser = True
+    competition.organizer.save()
+    reports = []
+
+    def report(request: Any, **_: Any) -> None:
+        reports.append(ExceptionReporter(request, *sys.exc_info(), is_email=True).get_traceback_text())
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("the database is away")
+
+    monkeypatch.setattr(ModelProvider, "save", fail)
+    client.raise_request_exception = False
+    form = {"competition": competition.pk, "name": "mine", "url": URL, "key": KEY, "limit_field": "max_tokens"}
+    got_request_exception.connect(report)
+    try:
+        assert client.post(page.format(competition.slug), form).status_code == 500
+    finally:
+        got_request_exception.disconnect(report)
+    (text,) = reports
+    assert "limit_field" in text  # so that the key would have been found
+    assert KEY not in text
 
 
 def test_prices_are_decimals_and_a_providers_own_come_first(settings: Any) -> None:

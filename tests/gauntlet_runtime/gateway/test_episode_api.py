@@ -153,6 +153,7 @@ answer(e)
     assert unknown_tools[1]["error"]["message"] == unknown_tools[1]["message"]
     assert (nowhere[0], method[0]) == (404, 405)
     assert (models[0], models[1]["code"]) == (503, "no_models")
+    assert models[1]["error"]["message"] == models[1]["message"]  # as clients of the models' protocol read it
 
 
 def test_no_more_episodes_are_open_than_may_be(room):

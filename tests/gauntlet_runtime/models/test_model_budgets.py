@@ -147,6 +147,34 @@ answer(e)
     assert outcome.episodes[0].tokens == sum(reserved.tokens for reserved in models.platform.reserved)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_agent_that_hangs_up_has_used_what_it_asked_for(models, stream):
+    models.server.says = lambda body, number: "no" if models.server.released.wait(0.3) else "yes yes"
+    outcome = models.agent(
+        f"""
+import json, os, socket, time
+from urllib.parse import urlsplit
+e = next_episode()
+address = urlsplit(os.environ["GAUNTLET_URL"])
+body = json.dumps({{"model": "small", "stream": {stream}, "messages": [{{"role": "user", "content": "x"}}]}})
+head = f"POST /llm/v1/chat/completions HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: {{len(body)}}\\r\\n\\r\\n"
+with socket.create_connection((address.hostname, address.port)) as hung_up:
+    hung_up.sendall((head + body).encode())
+for _ in range(300):
+    left = ask("GET", "/episodes")[1]["episodes"][0]["budget"]["tokens"]
+    if 99_000 < left < 100_000:
+        break
+    time.sleep(0.05)
+say(left)
+answer(e)
+"""
+    )
+    assert outcome.said == [100_000 - 3]
+    assert [(one.tokens, one.paid) for one in models.platform.settled] == [(3, True)]
+    assert (outcome.episodes[0].tokens, outcome.episodes[0].model_calls) == (3, 1)
+    assert outcome.record()[2].status == 200
+
+
 def test_the_limit_of_an_answer_is_set_and_capped(models):
     outcome = models.agent(
         """

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 _DIGITS: Final = 15  # so many significant digits survive the way into a float and back
-_LARGEST_DENOMINATOR: Final = 10**6
+_LARGEST_DENOMINATOR: Final = 10**4  # their least common multiple has 14,000 bits, and sums stay quick
 
 
 def total(values: Iterable[float]) -> float:

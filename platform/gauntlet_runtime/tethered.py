@@ -31,7 +31,7 @@ def end_with_parent(number: signal.Signals, *, parent: int) -> None:
 
 def tethered(command: list[str]) -> list[str]:
     """The command that runs ``command`` tethered to this process."""
-    return [sys.executable, "-m", "gauntlet_runtime.tethered", str(os.getpid()), *command]
+    return [sys.executable, "-P", "-m", "gauntlet_runtime.tethered", str(os.getpid()), *command]
 
 
 if __name__ == "__main__":

@@ -108,7 +108,8 @@ class GatewayPool:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "gauntlet_runtime.gateway", str(theirs.fileno())],
+                # -P: the folder that somebody types `gauntlet test` in may hold modules of any name.
+                [sys.executable, "-P", "-m", "gauntlet_runtime.gateway", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

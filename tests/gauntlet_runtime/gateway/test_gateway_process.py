@@ -37,6 +37,14 @@ def test_a_gateway_inherits_no_address_of_the_database_and_no_secret(pool, monke
     gateway.close()
 
 
+def test_a_gateway_takes_no_module_from_the_folder_that_its_worker_was_started_in(pool, monkeypatch, tmp_path):
+    """`gauntlet test .` is typed in an agent's folder, where modules may be called as they like."""
+    for name in ("mcp", "uvicorn", "queue"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert psutil.pid_exists(pool.spawn().pid)
+
+
 def test_a_gateway_has_no_capabilities_and_gets_none_back(pool):
     gateway = pool.spawn()
     status = dict(

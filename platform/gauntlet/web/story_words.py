@@ -165,12 +165,13 @@ def failed_task(story: SubmissionStory) -> str:
     return failed[0] if failed and len(story.evaluations) > 1 else ""
 
 
-def next_step(story: SubmissionStory, *, parked: bool, of_results: bool) -> str:
+def next_step(story: SubmissionStory, *, parked: bool, of_results: bool, closed: bool) -> str:
     """Whose fault a failure is and what its participant can do; commands stand between backticks.
 
     Args:
         parked: the file is not taken for a while, which the failure's own sentence says.
         of_results: results were submitted, and nothing of them was run.
+        closed: its phase takes no submissions any more.
     """
     failure = story.failure
     if failure is None:
@@ -180,7 +181,9 @@ def next_step(story: SubmissionStory, *, parked: bool, of_results: bool) -> str:
         fault = fault.replace("your agent", "your results")
     blind = "" if story.log_visible else wording.NEXT_STEP_WITHOUT_LOG.get(failure.code, "")
     step = blind or wording.NEXT_STEP[failure.code]
-    if parked:
+    if closed:
+        step = wording.NEXT_STEP_CLOSED[failure.owner]
+    elif parked:
         step = wording.NEXT_STEP_PARKED
     elif of_results and failure.code in wording.OF_RESULTS:
         fault, step = "", wording.OF_RESULTS[failure.code]

@@ -32,6 +32,13 @@ NEXT_STEP_WITHOUT_LOG: Final = {
 #: Where a file is not taken for a while, because the platform failed at it several times in a row.
 NEXT_STEP_PARKED: Final = "There is nothing else to do on your side: its operators were told."
 
+#: Where nothing can be submitted to the phase any more, by whose fault it was.
+NEXT_STEP_CLOSED: Final = {
+    "participant": "This phase is closed: nothing can be submitted to it any more.",
+    "organizer": "This phase is closed. Write to the organizer.",
+    "platform": "This phase is closed. Write to the organizer, who can see what happened.",
+}
+
 #: Where the failure's own sentence says everything that the check found.
 NEXT_STEP_WITHOUT_FINDINGS: Final = "Correct that and submit again. `gauntlet test` finds it before an upload does."
 

@@ -217,3 +217,16 @@ def test_who_waits_for_nobodys_worker_sees_it_at_once(world, participant):
     html = page_of(participant, sent)
     assert "no worker of the platform takes work now" in html
     assert "no worker of the platform" in announced(html)
+
+
+def test_nobody_is_told_to_submit_again_to_a_phase_that_is_closed(world, participant):
+    from django.utils import timezone
+
+    sent = world.by_state["failed_platform"]
+    assert "Submit again" in page_of(participant, sent)
+    type(sent.phase).objects.filter(pk=sent.phase_id).update(end=timezone.now())
+    html = page_of(participant, sent)
+    assert "ubmit" not in words(html.partition('id="failure"')[2].partition("</section>")[0]).replace("submission", "")
+    assert "This phase is closed. Write to the organizer" in html
+    html = page_of(participant, world.by_state["failed_time"])
+    assert "This phase is closed: nothing can be submitted to it any more." in html

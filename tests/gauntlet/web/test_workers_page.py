@@ -1,4 +1,4 @@
-"""The operators' page of workers: what is wrong stands first, and hundreds of workers stand on pages."""
+"""Pages of workers: what is wrong stands first for an operator, and hundreds of workers stand on pages."""
 
 from __future__ import annotations
 
@@ -39,3 +39,13 @@ def test_hundreds_of_workers_leave_the_page_small(world, db):
     assert max(len(page.encode()) for page in pages) < 60_000
     assert "Page 1 of 3" in pages[0]
     assert sum(page.count('data-l="State"') for page in pages) == 257
+
+
+def test_hundreds_of_workers_of_an_own_queue_leave_its_page_small(world, organizer):
+    now, token = timezone.now(), world.queue.tokens.all()[0]
+    name = "plant-gpu/worker.rack-17.row-b.north-hall.machines.example.org"
+    own = {"host": name, "queues": ["plant-gpu"], "queue_token": token, "sandbox": "docker", "seen_at": now}
+    Worker.objects.bulk_create(Worker(name=f"{name}:{n:03}", **own) for n in range(250))
+    pages = [organizer.get(f"/queues/plant-gpu/?page={number}").content.decode() for number in (1, 2, 3)]
+    assert max(len(page.encode()) for page in pages) < 60_000
+    assert sum(page.count('data-l="State"') for page in pages) == 252

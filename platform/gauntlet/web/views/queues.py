@@ -41,6 +41,7 @@ from gauntlet.web.forms import DeleteQueueForm, QueueForm, QueueTokenForm, Share
 from gauntlet.web.organizer_page import participation_counts
 from gauntlet.web.queue_page import phase_queues, queue_context
 from gauntlet.web.views.accounts import signed_in
+from gauntlet.web.views.submissions import page_of
 
 
 @require_http_methods(["GET", "POST"])
@@ -68,6 +69,7 @@ def queues(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, queue: Queue, *, status: int = 200, **more: Any) -> HttpResponse:
     forms = {"token_form": QueueTokenForm(), "share_form": ShareQueueForm(), "delete_form": DeleteQueueForm(queue)}
     context = queue_context(request, queue, user=signed_in(request), forms=forms)
+    context["workers"] = page_of(request, context["detail"].workers, 100)
     return render(request, "queues/page.html", context | more, status=status)
 
 

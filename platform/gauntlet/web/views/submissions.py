@@ -18,6 +18,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from gauntlet.competitions.models import Column, Takes
+from gauntlet.competitions.selectors import phase_state
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.selectors import submission_list, submission_story, visible_reports
 from gauntlet.evaluation.services import cancel_submission
@@ -112,6 +113,7 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
     told = submission_story(submission, audience=audience, now=timezone.now())
     columns = _shown_columns(submission)
     is_owner = owns(signed_in(request), submission)
+    closed = phase_state(submission.phase, timezone.now()) == "closed"
     checked = told.status != "received" or somebody_checks()
     pages = Paginator(range(story_page.table_pages(told)), 1)
     shown = pages.get_page(request.GET.get("page")).number
@@ -132,8 +134,9 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "failed_task": story_words.failed_task(told),
         "counts": story_words.counts(told),
         "next_step": story_words.next_step(
-            told, parked=_parked(submission), of_results=submission.phase.takes == Takes.RESULTS
+            told, parked=_parked(submission), of_results=submission.phase.takes == Takes.RESULTS, closed=closed
         ),
+        "closed": closed,
         "last_lines": story_words.last_lines(told),
         "logs": _logs(told),
         "competition_title": submission.phase.competition.title,

@@ -85,19 +85,16 @@ def remove_entries(competition: Competition, *, participants: Sequence[int], pha
 
 def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int, changed: bool) -> None:
     """Move the entry; one that stays as it is, with all of its values, keeps its date."""
-    entry, created = (
-        Entry.objects.select_related("submission")
-        .select_for_update(of=["self"])
-        .get_or_create(
-            leaderboard=leaderboard,
-            phase_id=submission.phase_id,
-            participant_id=submission.participant_id,
-            baseline=submission.baseline,
-            defaults={"submission": submission, "scenarios": scenarios},
-        )
+    # Without a join: a statement that has waited for the lock sees no row any more whose joined one is another by then.
+    entry, created = Entry.objects.select_for_update().get_or_create(
+        leaderboard=leaderboard,
+        phase_id=submission.phase_id,
+        participant_id=submission.participant_id,
+        baseline=submission.baseline,
+        defaults={"submission": submission, "scenarios": scenarios},
     )
     before = (entry.submission_id, entry.primary_value, entry.scenarios)
-    standing = _standing(leaderboard, entry.submission, submission)
+    standing = _standing(leaderboard, entry, submission)
     entry.submission = standing
     primary = ColumnValue.objects.filter(submission=standing, column=primary_column(leaderboard))
     entry.primary_value = primary.values_list("value", flat=True).first()
@@ -111,14 +108,14 @@ def _place(leaderboard: Leaderboard, submission: Submission, *, scenarios: int, 
         entry.save()
 
 
-def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> Submission:
+def _standing(leaderboard: Leaderboard, entry: Entry, new: Submission) -> Submission:
     """The submission that stands on the board by its rule: the latest, or the best by the primary column.
 
     Of equally good ones the earlier stands; one without the primary score stands only where no other has it. The best
     may be a third one: where the result is that of a rerun, and worse than the first run's.
     """
     if leaderboard.submission_rule == SubmissionRule.LATEST:
-        return max(before, new, key=lambda candidate: candidate.created_at)
+        return max(entry.submission, new, key=lambda candidate: candidate.created_at)
     primary = primary_column(leaderboard)
     order = F("value").asc() if primary.sorting == Sorting.ASC else F("value").desc()
     best = (
@@ -134,4 +131,4 @@ def _standing(leaderboard: Leaderboard, before: Submission, new: Submission) -> 
         .select_related("submission")
         .first()
     )
-    return best.submission if best else min(before, new, key=lambda candidate: candidate.created_at)
+    return best.submission if best else min(entry.submission, new, key=lambda candidate: candidate.created_at)

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Leaderboard, Phase
 from gauntlet.leaderboards.export import board_csv
+from gauntlet.leaderboards.models import Entry
 from gauntlet.leaderboards.one_moment import one_moment
 from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.selectors import board
@@ -97,3 +98,24 @@ def test_what_is_read_at_one_moment_is_not_written() -> None:
     with pytest.raises(Exception, match="read-only transaction"), one_moment():
         User.objects.create(username="ada")
     assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("rule", ["best", "latest"])
+def test_results_that_are_recorded_at_once_leave_one_row_and_it_is_the_right_one(
+    make_phase: Callable[..., Phase],
+    make_submission: Callable[..., Submission],
+    make_user: Callable[..., User],
+    at_once: Callable[[int, Callable[[], Any]], list[Any]],
+    rule: str,
+) -> None:
+    phase, ada = make_phase(), make_user("ada")
+    phase.competition.leaderboards.update(submission_rule=rule)
+    scores = [0.2, 0.9, 0.4, 0.9, 0.1]
+    submissions = [make_submission(phase, ada) for _ in scores]
+    left = list(zip(submissions, scores, strict=True))
+    at_once(len(scores), lambda: record(*left.pop()))
+    leaderboard = Leaderboard.objects.prefetch_related("columns").get(competition=phase.competition)
+    (row,) = board(leaderboard=leaderboard, phase=phase).rows
+    stands = {"best": (submissions[1], 0.9), "latest": (submissions[4], 0.1)}[rule]
+    assert (row.submission, row.cells["score"].value) == (stands[0].pk, stands[1])
+    assert Entry.objects.get().primary_value == stands[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gauntlet_runtime.sandbox import open_sandbox, this_process
-from gauntlet_runtime.sandbox.interface import SandboxGone, SandboxSpec, SandboxUnavailable
+from gauntlet_runtime.sandbox.interface import SandboxError, SandboxGone, SandboxSpec, SandboxUnavailable
 
 
 @pytest.mark.conformance
@@ -25,6 +25,8 @@ def test_a_stopped_engine_is_not_a_program_that_failed(
         with pytest.raises(SandboxGone):
             run.wait(60)
         assert processes_with_uid(run.uid) == []
-    doomed_engine.wait(60)
+        doomed_engine.wait(60)
+        with pytest.raises(SandboxError, match="could not remove what test-engine left"):
+            sandbox.reap(lambda owner: False)
     with pytest.raises(SandboxUnavailable):
         open_sandbox("docker", state=state_folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -292,6 +293,9 @@ def run_test(
 
 def main() -> None:
     """Run the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal's letters may be few: what it lacks is a question mark
+            stream.reconfigure(errors="replace")
     try:
         app()
     except BrokenPipeError:  # `gauntlet leaderboard | head`: the reader has seen enough

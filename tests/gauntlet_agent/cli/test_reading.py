@@ -41,6 +41,13 @@ def test_competitions_are_listed_over_all_pages_without_logging_in(gauntlet: Any
     assert "second" in done.stdout
 
 
+def test_a_terminal_that_lacks_letters_shows_what_it_has(process: Any, as_ada: Any) -> None:
+    as_ada.board = {**BOARD, "title": "Zürich Ω"}
+    done = process("leaderboard", "quickstart", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode == 0, done.stderr
+    assert "Z?rich ?" in done.stdout
+
+
 def test_json_is_the_platforms_own(gauntlet: Any, as_ada: Any, responses: Any) -> None:
     as_ada.own = [responses["finished"]]
     assert json.loads(gauntlet("status", "--json").stdout) == [responses["finished"]]

@@ -19,8 +19,9 @@ def test_keeps_open():
 
 
 def pytest_on(root: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A run of its own, with this one's settings."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    """A run of its own, started as from a shell: what pytest and its Django say to their children is not handed on."""
+    own = ("PYTEST_", "DJANGO_SETTINGS_MODULE")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
     return subprocess.run(
         command, cwd=root, env={**inherited, **environment}, capture_output=True, text=True, check=False

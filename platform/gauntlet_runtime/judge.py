@@ -28,9 +28,7 @@ from gauntlet_scoring.rubric import JUDGE_VARIABLE
 DOOR_PORT: Final = 8080
 DOOR_URL: Final = f"http://127.0.0.1:{DOOR_PORT}/v1"
 CLOSE_SECONDS: Final = 30.0  # for the gateway's last word on a program, which takes milliseconds
-_LOST: Final = Failure(
-    code=FailureCode.INFRASTRUCTURE, message="The judge's door ended unexpectedly. It is tried again."
-)
+_LOST: Final = Failure(code=FailureCode.INFRASTRUCTURE, message="The judge's door ended unexpectedly.")
 
 
 def no_judge(spec: JudgeSpec) -> Failure:

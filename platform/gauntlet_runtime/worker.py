@@ -44,7 +44,7 @@ State = Literal["idle", "busy", "paused", "draining", "stopping"]
 _log = structlog.get_logger(__name__)
 _OVERDUE: Final = Failure(
     code=FailureCode.INFRASTRUCTURE,
-    message="This took longer than all its limits together, so something of the platform hangs. It is tried again.",
+    message="This took longer than all its limits together, so something of the platform hangs.",
 )
 
 
@@ -239,7 +239,7 @@ class Worker:
             log.error("job_failed_on_the_platform", trace=traceback.format_exc())
             return Failure(
                 code=FailureCode.INFRASTRUCTURE,
-                message=f"The platform failed while it ran this ({type(error).__name__}). It is tried again.",
+                message=f"The platform failed while it ran this ({type(error).__name__}).",
             )
 
     def _finish_or_failure(
@@ -315,7 +315,7 @@ def _not_stored(error: Exception, log: Any) -> Failure:
     reason = error.__cause__ or error
     return Failure(
         code=FailureCode.INFRASTRUCTURE,
-        message=f"The platform could not store this result ({type(reason).__name__}). It is tried again.",
+        message=f"The platform could not store this result ({type(reason).__name__}).",
     )
 
 

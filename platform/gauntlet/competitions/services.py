@@ -135,48 +135,24 @@ def join(competition: Competition, *, user: User, terms_accepted: bool) -> Parti
     return participation
 
 
-def approve_participation(participation: Participation, *, actor: User) -> Participation:
-    """Let a person take part. Emits ``participation.approved``.
-
-    Raises:
-        NotOrganizer
-    """
-    return _decide(participation, ParticipationState.APPROVED, actor=actor, reason="")
-
-
-def deny_participation(participation: Participation, *, actor: User, reason: str = "") -> Participation:
-    """Keep a person out, also one who takes part already. Emits ``participation.denied``.
-
-    Raises:
-        NotOrganizer
-    """
-    return _decide(participation, ParticipationState.DENIED, actor=actor, reason=reason)
-
-
 @transaction.atomic
 def decide_participations(participations: Sequence[Participation], *, approve: bool, actor: User) -> None:
-    """Approve or deny several people: all of them or, where one cannot be, nobody. Locks their rows in one order.
+    """Let people take part, or keep them out, also who takes part already: all or, where one cannot be, nobody.
+
+    Locks their rows in one order. Emits ``participation.approved`` or ``participation.denied``.
 
     Raises:
         NotOrganizer
     """
     state = ParticipationState.APPROVED if approve else ParticipationState.DENIED
     for participation in sorted(participations, key=lambda one: one.pk):
-        _decide(participation, state, actor=actor, reason="")
-
-
-def _decide(participation: Participation, state: ParticipationState, *, actor: User, reason: str) -> Participation:
-    """Move a participation, holding its row: a submission that is being received sees the one state or the other."""
-    _needs_organizer(actor, participation.competition)
-    with transaction.atomic():
+        _needs_organizer(actor, participation.competition)
+        # Held, so that a submission that is being received sees the one state or the other.
         row = Participation.objects.select_for_update().get(pk=participation.pk)
         if row.state != state:
-            record_event(
-                row, f"participation.{state}", actor=actor, before=row.state, after=state, reason=reason[:1000]
-            )
+            record_event(row, f"participation.{state}", actor=actor, before=row.state, after=state)
             row.state = state
             row.save(update_fields=["state"])
-    return row
 
 
 def _needs_organizer(user: User, competition: Competition) -> None:

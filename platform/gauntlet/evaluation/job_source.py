@@ -40,9 +40,7 @@ from gauntlet_scoring.failures import FailureCode
 P = ParamSpec("P")
 R = TypeVar("R")
 log = structlog.get_logger(__name__)
-_NOT_BUILT: Final = Failure(
-    code=FailureCode.INFRASTRUCTURE, message="The platform could not put this job together. It is tried again."
-)
+_NOT_BUILT: Final = Failure(code=FailureCode.INFRASTRUCTURE, message="The platform could not put this job together.")
 
 
 def _connected(method: Callable[P, R]) -> Callable[P, R]:

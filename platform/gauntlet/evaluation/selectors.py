@@ -178,6 +178,8 @@ def _steps(submission: Submission, evaluations: Sequence[Evaluation], *, status:
     if submission.phase.takes == Takes.RESULTS:  # nothing is run
         del reached["running"]
     names = list(reached)
+    if status in ("queued", "running", "scoring"):  # of several tasks the one furthest behind
+        reached |= dict.fromkeys(names[names.index(status) + 1 :])
     last = max(index for index, name in enumerate(names) if reached[name])
     ended_badly = status in ("rejected", "failed", "cancelled")
     steps = []

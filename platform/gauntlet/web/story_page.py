@@ -268,9 +268,8 @@ def models_used(*, calls: int, tokens: int, cost: Decimal) -> str:
 
 
 def _cost_digits(episodes: Sequence[EpisodeStory]) -> int:
-    """How many digits after the point the costs of a table have, so that they stand below each other."""
-    costs = [cost for one in episodes if (cost := Decimal(one.cost))]
-    return min(6, max(2, 1 - min(costs).adjusted())) if costs else 2
+    """How many digits after the point the costs of a table have: all, and each as many, to stand below each other."""
+    return max([2, *(len(one.cost.partition(".")[2]) for one in episodes)])
 
 
 def _fault(failure: FailureStory | None) -> str:

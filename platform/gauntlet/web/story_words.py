@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -69,7 +68,7 @@ def announced(story: SubmissionStory, *, checked: bool = True) -> str:
     """What a screen reader is told at a change: the state and its place, and not each episode or estimate."""
     current = next((one for one in story.evaluations if one.state == story.status), None)
     if story.failure and story.final:
-        return f"It failed: {why(story)}"
+        return f"It failed: {story.failure.message}"
     if story.status == "queued" and current and not current.unserved_queue and current.position:
         return f"{_place(current, of=len(story.evaluations))}."
     if story.status == "running" and not stalled(story.evaluations):
@@ -151,12 +150,6 @@ def run_by(story: SubmissionStory) -> str:
 def counts(story: SubmissionStory) -> str:
     """Which quota a submission used that has ended without a result."""
     return _COUNTS.get(story.counts_as, "") if story.final else ""
-
-
-def why(story: SubmissionStory) -> str:
-    """Why it failed, in the failure's own sentence; at the end of the last attempt it does not promise another."""
-    message = story.failure.message if story.failure else ""
-    return re.sub(r"[.;] [Ii]t is tried again\.", ".", message) if story.final else message
 
 
 def failed_task(story: SubmissionStory) -> str:

@@ -166,7 +166,7 @@ class JudgeDoor:
             case Shortage.CONCURRENCY:
                 return too_many_at_once(self._spec.concurrency)
             case Shortage.UNAVAILABLE:
-                said = "The judge's budget could not be asked for, so nothing was scored. It is tried again."
+                said = "The judge's budget could not be asked for, so nothing was scored."
                 return self._tell(503, "model_unavailable", FailureCode.INFRASTRUCTURE, said)
             case Shortage.TOKENS:
                 budget, next_call = f"{refusal.limit} tokens", f"{reservation.tokens} tokens"
@@ -184,7 +184,7 @@ class JudgeDoor:
             return self._tell(
                 503, "model_unavailable", FailureCode.SCORING_ERROR, f"The judge cannot be asked: {error}"
             )
-        said = f"The judge's model could not be reached: {error}. That is nobody's score; it is tried again."
+        said = f"The judge's model could not be reached: {error}. That is nobody's score."
         return self._tell(503, "model_unavailable", FailureCode.INFRASTRUCTURE, said)
 
     def _tell(self, status: int, code: str, failure: FailureCode, said: str) -> ApiError:

@@ -13,7 +13,7 @@ from gauntlet.accounts.models import Event, User
 from gauntlet.accounts.selectors import events_of
 from gauntlet.competitions.errors import CannotJoin, NotOrganizer, TermsNotAccepted
 from gauntlet.competitions.models import Competition, Participation
-from gauntlet.competitions.services import approve_participation, deny_participation, join
+from gauntlet.competitions.services import decide_participations, join
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +52,7 @@ def test_without_the_terms_nothing_happens(competition: Competition, make_user: 
 def test_joining_again_changes_nothing(closed: Competition, make_user: Callable[..., User]) -> None:
     user = make_user()
     first = join(closed, user=user, terms_accepted=True)
-    approve_participation(first, actor=closed.organizer)
+    decide_participations([first], approve=True, actor=closed.organizer)
     again = join(closed, user=user, terms_accepted=True)
     assert (again.pk, again.state) == (first.pk, "approved")
     assert [event.name for event in events_of(first)] == ["participation.pending", "participation.approved"]
@@ -61,28 +61,28 @@ def test_joining_again_changes_nothing(closed: Competition, make_user: Callable[
 def test_an_organizer_approves_and_denies(closed: Competition, make_user: Callable[..., User]) -> None:
     participation = join(closed, user=make_user(), terms_accepted=True)
     assert participation.state == "pending"
-    assert approve_participation(participation, actor=closed.organizer).state == "approved"
-    assert approve_participation(participation, actor=closed.organizer).state == "approved"
-    assert deny_participation(participation, actor=closed.organizer, reason="Two accounts.").state == "denied"
-    told = [(event.before, event.after, event.reason) for event in events_of(participation)]
-    assert told == [("", "pending", ""), ("pending", "approved", ""), ("approved", "denied", "Two accounts.")]
+    for approve, state in ((True, "approved"), (True, "approved"), (False, "denied")):
+        decide_participations([participation], approve=approve, actor=closed.organizer)
+        assert Participation.objects.get().state == state
+    told = [(event.before, event.after) for event in events_of(participation)]
+    assert told == [("", "pending"), ("pending", "approved"), ("approved", "denied")]
 
 
 def test_who_was_denied_cannot_join_again(closed: Competition, make_user: Callable[..., User]) -> None:
     user = make_user()
-    deny_participation(join(closed, user=user, terms_accepted=True), actor=closed.organizer)
+    decide_participations([join(closed, user=user, terms_accepted=True)], approve=False, actor=closed.organizer)
     with pytest.raises(CannotJoin):
         join(closed, user=user, terms_accepted=True)
     assert Participation.objects.get().state == "denied"
 
 
-@pytest.mark.parametrize("decide", [approve_participation, deny_participation])
-def test_nobody_else_decides(decide: Any, closed: Competition, make_user: Callable[..., User]) -> None:
+@pytest.mark.parametrize("approve", [True, False])
+def test_nobody_else_decides(approve: bool, closed: Competition, make_user: Callable[..., User]) -> None:
     user = make_user()
     participation = join(closed, user=user, terms_accepted=True)
     for other in (user, make_user(), make_user(is_staff=True)):
         with pytest.raises(NotOrganizer):
-            decide(participation, actor=other)
+            decide_participations([participation], approve=approve, actor=other)
     assert Participation.objects.get().state == "pending"
 
 
@@ -90,8 +90,9 @@ def test_a_collaborator_and_an_operator_decide(closed: Competition, make_user: C
     collaborator, operator = make_user(), make_user(is_superuser=True)
     closed.collaborators.add(collaborator)
     participation = join(closed, user=make_user(), terms_accepted=True)
-    assert approve_participation(participation, actor=collaborator).state == "approved"
-    assert deny_participation(participation, actor=operator).state == "denied"
+    for actor, approve, state in ((collaborator, True, "approved"), (operator, False, "denied")):
+        decide_participations([participation], approve=approve, actor=actor)
+        assert Participation.objects.get().state == state
 
 
 @pytest.mark.django_db(transaction=True)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Competition, Participation, Phase, Team
-from gauntlet.competitions.services import deny_participation
+from gauntlet.competitions.services import decide_participations
 from gauntlet.evaluation.exclusions import exclude_submission, readmit_submission
 from gauntlet.evaluation.models import Evaluation, Job, Score
 from gauntlet.evaluation.services import cancel_evaluation, start_evaluations
@@ -48,7 +48,7 @@ def _take_back(phase: Phase) -> None:
 
 def _deny(phase: Phase) -> None:
     for one in Participation.objects.filter(competition=phase.competition):
-        deny_participation(one, actor=phase.competition.organizer)
+        decide_participations([one], approve=False, actor=phase.competition.organizer)
 
 
 def _switch_off(phase: Phase) -> None:

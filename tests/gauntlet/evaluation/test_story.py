@@ -16,6 +16,7 @@ from gauntlet.competitions.models import Phase
 from gauntlet.competitions.visibility import Audience
 from gauntlet.evaluation.models import Evaluation
 from gauntlet.evaluation.selectors import submission_list, submission_story
+from gauntlet.evaluation.services import start_evaluations
 from gauntlet.evaluation.story import SubmissionStory
 from gauntlet.evaluation.waiting import places_of
 from gauntlet.submissions.models import Submission
@@ -92,6 +93,25 @@ def test_the_steps_are_told_in_their_order_whatever_the_workers_clock_says(
     assert times == sorted(times)
     ends = evaluation.episodes.values_list("ended_at", flat=True)
     assert all(evaluation.started_at < end < evaluation.scoring_at for end in ends)
+
+
+def test_of_several_tasks_the_steps_go_as_far_as_the_one_furthest_behind(
+    make_phase: Callable[..., Phase], make_submission: Callable[..., Submission], worker: Any
+) -> None:
+    phase = make_phase(scenarios=1)
+    phase.tasks.add(make_phase(competition=phase.competition, scenarios=1).tasks.get())
+    first, _ = start_evaluations(make_submission(phase))
+    worker.must_claim()
+    story = tell(first)
+    assert sorted(one.state for one in story.evaluations) == ["queued", "running"]
+    assert story.status == "queued"
+    assert step_states(story)[2:] == [
+        ("queued", "current"),
+        ("running", "waiting"),
+        ("scoring", "waiting"),
+        ("finished", "waiting"),
+    ]
+    assert [step.at for step in story.steps[3:]] == [None] * 3
 
 
 def test_a_failed_submission_says_whose_fault_it_is_and_where_it_stopped(

@@ -45,7 +45,7 @@ def test_the_owner_sees_tokens_and_cost(scored: Any) -> None:
     submission, client = scored()
     page = client.get(f"/submissions/{submission.pk}/").content.decode()
     assert "4 model calls with 2,400 tokens at a cost of 0.025." in page
-    assert '<td data-l="Tokens" class="r">1,200</td><td data-l="Cost" class="r">0.012</td>' in page
+    assert '<td data-l="Tokens" class="r">1,200</td><td data-l="Cost" class="r">0.0125</td>' in page
     story = client.get(f"/api/v1/submissions/{submission.pk}").json()
     (evaluation,) = story["evaluations"]
     told = [(episode["model_calls"], episode["tokens"], episode["cost"]) for episode in evaluation["episodes"]]

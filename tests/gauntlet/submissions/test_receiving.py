@@ -17,7 +17,7 @@ from gauntlet.accounts.models import Event, User
 from gauntlet.accounts.selectors import events_of
 from gauntlet.api_errors import DomainError
 from gauntlet.competitions.models import Participation
-from gauntlet.competitions.services import deny_participation
+from gauntlet.competitions.services import decide_participations
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact
 from gauntlet.submissions import services
@@ -221,7 +221,7 @@ def test_who_is_denied_during_the_upload_is_refused(
     store = services.store
 
     def deny_then_store(*args: Any, **kwargs: Any) -> Any:
-        deny_participation(Participation.objects.get(user=user), actor=phase.competition.organizer)
+        decide_participations([Participation.objects.get(user=user)], approve=False, actor=phase.competition.organizer)
         return store(*args, **kwargs)
 
     monkeypatch.setattr(services, "store", deny_then_store)

@@ -94,15 +94,6 @@ def test_a_clock_of_another_day_comes_with_its_day(world, participant):
     assert ", " not in "".join(told[:3])
 
 
-def test_the_last_attempt_does_not_promise_another(world, participant):
-    sent = world.by_state["failed_platform"]
-    message = "The platform failed while it ran this (OSError). It is tried again."
-    Evaluation.objects.filter(submission=sent).update(failure_message=message)
-    html = page_of(participant, sent)
-    assert "while it ran this (OSError).</strong>" in html
-    assert "is tried again" not in html
-
-
 def test_whose_file_is_not_taken_for_a_while_is_not_told_to_send_it_at_once(world, participant):
     from django.utils import timezone
 

@@ -88,7 +88,10 @@ def test_a_result_that_cannot_be_stored_gives_the_job_back(room, source, worker,
     monkeypatch.setattr(source, "finish", lambda claim, result: 1 / 0)
     source.add("unstorable", room.spec("answer(next_episode())"))
     assert worker.work_until_empty() == 1
-    assert source.given_back["unstorable"].code is FailureCode.INFRASTRUCTURE
+    failure = source.given_back["unstorable"]
+    assert failure.code is FailureCode.INFRASTRUCTURE
+    # It is read after the last attempt, so that it promises no other.
+    assert failure.message == "The platform could not store this result (ZeroDivisionError)."
 
 
 def test_a_job_that_no_folder_can_be_made_for_is_given_back_and_one_that_was_removed_is_made(

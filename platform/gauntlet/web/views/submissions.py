@@ -130,7 +130,6 @@ def _story(request: HttpRequest, submission_id: UUID) -> dict[str, Any]:
         "page": shown,
         "pages": pages.num_pages,
         "patterns": pattern_tables(told),
-        "why": story_words.why(told),
         "failed_task": story_words.failed_task(told),
         "counts": story_words.counts(told),
         "next_step": story_words.next_step(

@@ -183,13 +183,16 @@ DATABASES: dict[str, dict[str, Any]] = {"default": database("DATABASE_URL", _DAT
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DATABASES["default"]["CONN_MAX_AGE"] = 60
-# A host that is cut off from the database hears so in seconds, not after the quarter of an hour that TCP would try.
+# A host that is cut off from the database hears so in seconds, not after the quarter of an hour that TCP would try. The
+# server does too, not after two hours: what the host's transaction had locked, everybody else waits for.
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,  # milliseconds
+    "options": "-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 "
+    "-c tcp_user_timeout=20000",
     **DATABASES["default"].get("OPTIONS", {}),
 }
 

@@ -145,3 +145,14 @@ def test_each_documented_default_is_what_a_setting_is_where_nothing_is_set(docum
     assert ",".join(values["ALLOWED_HOSTS"]) == documented["ALLOWED_HOSTS"]
     assert ",".join(values["QUEUES"]) == documented["QUEUES"]
     assert values["WORKER_QUEUES"] == values["QUEUES"]
+
+
+@pytest.mark.django_db
+def test_the_database_notices_in_seconds_that_a_host_is_cut_off():
+    from django.db import connection
+
+    with connection.cursor() as cursor:  # what a session over TCP has; over a unix socket they are shown as 0
+        cursor.execute("SELECT name, reset_val FROM pg_settings WHERE name LIKE 'tcp_%' AND source = 'client'")
+        asked = {name: int(value) for name, value in cursor.fetchall()}
+    silence = asked["tcp_keepalives_idle"] + asked["tcp_keepalives_interval"] * asked["tcp_keepalives_count"]
+    assert (silence, asked["tcp_user_timeout"]) == (25, 20_000)

@@ -86,10 +86,18 @@ def broker_address(name: str) -> str:
     """The address of a broker, or of several with semicolons between, as Celery takes them; or nothing."""
     value: str = env.str(name, default="")
     with contextlib.suppress(ValueError):
-        parts = [urlsplit(one) for one in value.split(";")]
-        if not value or all(one.scheme and one.netloc and one.port != 0 for one in parts):
+        if not value or all(map(_is_broker, value.split(";"))):
             return value
-    raise ImproperlyConfigured(f"{name} must be an address such as redis://:password@host:6379/0")
+    raise ImproperlyConfigured(
+        f"{name} must be an address such as redis://:password@host:6379/0 or redis+socket:///run/broker.sock"
+    )
+
+
+def _is_broker(address: str) -> bool:
+    parts = urlsplit(address)
+    if parts.scheme.endswith("+socket"):
+        return parts.path.startswith("/") or bool(parts.netloc)  # beside a password the path is told as a host
+    return bool(parts.scheme and parts.netloc) and parts.port != 0
 
 
 def folder(name: str, default: Path) -> Path:

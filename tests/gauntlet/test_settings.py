@@ -46,6 +46,19 @@ WRONG = [
     ("LOG_LEVEL", "loud"),
     ("ACCOUNT_EMAIL_VERIFICATION", "always"),
 ]
+RIGHT = [
+    ("SECURE", "on"),
+    ("DEBUG", "False"),
+    ("SITE_URL", "https://gauntlet.example.org/"),
+    ("DATABASE_URL", "postgres://user:p%40ss@host:5432/name"),
+    ("DATABASE_URL", "postgresql://user:password@/name?host=%2Frun%2Fpostgresql"),
+    ("BROKER_URL", "redis://:password@host:6379/0"),
+    ("BROKER_URL", "rediss://user:password@host/0"),
+    ("BROKER_URL", "redis+socket:///run/broker.sock"),
+    ("BROKER_URL", "redis+socket://:password@%2Frun%2Fbroker.sock"),
+    ("BROKER_URL", "sentinel://host:26379;sentinel://other:26379"),
+    ("EMAIL_URL", "smtp+tls://user:password@host:587"),
+]
 READER = """
 import json, os, runpy, sys
 from django.core.exceptions import ImproperlyConfigured
@@ -105,6 +118,12 @@ def test_a_wrong_setting_stops_the_start_with_its_name_and_without_a_password(tm
     assert [
         said for _, said in sentences if "password" in said.replace("user:password@", "").replace(":password@", "")
     ] == []
+
+
+def test_what_is_right_starts(tmp_path):
+    told = start(tmp_path, *({name: value} for name, value in RIGHT))
+    refused = [(pair, answer["refused"]) for pair, answer in zip(RIGHT, told, strict=True) if "refused" in answer]
+    assert refused == []
 
 
 def test_a_start_stops_at_a_secret_that_was_cut_off_when_the_machine_went_down(tmp_path):

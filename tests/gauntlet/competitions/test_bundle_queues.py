@@ -11,10 +11,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from pydantic import SecretStr
 
-from gauntlet import settings as installation
 from gauntlet.competitions import services
 from gauntlet.competitions.models import Competition
 from gauntlet.competitions.services import check_bundle, import_bundle, import_with_warnings
+from gauntlet.environment import names_of_queues
 from gauntlet.metering.configuration import Provider
 from gauntlet.queues.errors import QueueNotUsable
 from gauntlet.queues.models import Queue
@@ -159,12 +159,12 @@ def test_keys_that_own_workers_will_lack_are_told(bundle: Any, lab: Any, setting
 def test_the_operators_names_are_checked_at_the_start(monkeypatch: pytest.MonkeyPatch, names: str) -> None:
     monkeypatch.setenv("QUEUES", names)
     with pytest.raises(ImproperlyConfigured, match="QUEUES must be names"):
-        installation._queues("QUEUES", ["default"])
+        names_of_queues("QUEUES", ["default"])
 
 
 def test_each_name_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUEUES", "gpu,cpu,gpu")
-    assert installation._queues("QUEUES", ["default"]) == ["gpu", "cpu"]
+    assert names_of_queues("QUEUES", ["default"]) == ["gpu", "cpu"]
 
 
 def test_a_phase_takes_agents_or_results_and_not_both(bundle: Any, findings_of: Any) -> None:

@@ -129,10 +129,9 @@ def _make_queue(canaries: Canaries, organizer: Any) -> None:
     from gauntlet.queues.services import issue_token
 
     queue = Queue.objects.create(name="lab", owner=organizer)
-    issue_token(queue, label=canaries.make("queuetoken"), actor=organizer)
-    Worker.objects.create(
-        name=f"lab/{canaries.make('queueworker')}:1", host="lab/x", queues=["lab"], seen_at=timezone.now()
-    )
+    token, _ = issue_token(queue, label=canaries.make("queuetoken"), actor=organizer)
+    name = f"lab/{canaries.make('queueworker')}:1"
+    Worker.objects.create(name=name, host="lab/x", queues=["lab"], queue_token=token, seen_at=timezone.now())
 
 
 def _studies(competition: Any, organizer: Any, expert: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,12 +137,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _forget_the_shells_own() -> None:
-    """What somebody has set for the platform's own use, and the umask of a shell, decide nothing in a test."""
+    """What somebody has set for the platform's own use, a shell's umask, and what it ignores, decide nothing in a test.
+
+    What runs behind a shell ignores a Ctrl-C, and so would all that a test starts.
+    """
     table = (ROOT / "platform/gauntlet/settings.py").read_text(encoding="utf-8").split('"""')[1]
     for name in re.findall(r"^([A-Z][A-Z_]+) ", table, re.MULTILINE):
         if name not in _OF_THE_SHELL:
             os.environ.pop(name, None)
     os.umask(0o022)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _is_without_django(argument: str) -> bool:

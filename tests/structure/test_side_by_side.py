@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -39,11 +40,13 @@ def test_several_processes_print_the_table_of_the_one_that_has_it_and_the_closin
 
 SETTLED = """
 import os
+import signal
 from django.conf import settings
 
 def test_it():
     assert (settings.DEBUG, settings.RUN_SLICE) == (False, 20)
     assert os.umask(0o022) == 0o022
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 """
 
 
@@ -51,11 +54,12 @@ def test_what_a_shell_has_set_for_the_platform_decides_nothing(root: Path, tmp_p
     module = tmp_path / "test_settled.py"
     module.write_text(SETTLED)
     given = ["-c", str(root / "pyproject.toml"), "--rootdir", str(root), "-p", "conftest", str(module)]
-    before = os.umask(0o077)
+    before, listening = os.umask(0o077), signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         done = pytest_on(root, *given, PYTHONPATH=str(root / "tests"), DEBUG="true", RUN_SLICE="3", SECURE="ture")
     finally:
         os.umask(before)
+        signal.signal(signal.SIGINT, listening)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

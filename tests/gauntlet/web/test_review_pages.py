@@ -280,7 +280,7 @@ def test_staff_see_workers_and_why_one_takes_no_job(world, db):
     from gauntlet.evaluation.models import Worker
 
     client = Client()
-    client.force_login(User.objects.create_user("operator", "operator@people.example", is_staff=True))
+    client.force_login(User.objects.create_user("staff", "staff@people.example", is_staff=True))
     Worker.objects.create(name="full:7", host="full", state="draining", reason="3 MB are free.", seen_at=timezone.now())
     Worker.objects.create(name="gone:8", host="gone", state="idle", seen_at=timezone.now() - timedelta(hours=2))
     page = text(client.get("/operators/workers/"))

@@ -114,6 +114,8 @@ class Wait:
 def waits_of(evaluations: Collection[UUID], *, queue: str) -> dict[UUID, Wait]:
     """What those of these evaluations are told that have a ready job; the same few queries however many wait.
 
+    One that is claimed between two of the queries waits no more, and is told nothing.
+
     Args:
         queue: of their phase.
     """
@@ -124,13 +126,13 @@ def waits_of(evaluations: Collection[UUID], *, queue: str) -> dict[UUID, Wait]:
     estimates = _estimates(places, queue=queue, everybody=everybody)
     served = any(queue in one for one in everybody)
     return {
-        evaluation: Wait(position=place, estimate_seconds=estimates[evaluation], served=served)
-        for evaluation, place in places.items()
+        evaluation: Wait(position=places[evaluation], estimate_seconds=seconds, served=served)
+        for evaluation, seconds in estimates.items()
     }
 
 
 def _estimates(places: Mapping[UUID, int], *, queue: str, everybody: Sequence[Set[str]]) -> dict[UUID, int | None]:
-    """How long those at these places of a queue wait.
+    """How long those at these places of a queue wait, of those that still do.
 
     Where its workers serve further queues, what waits in those takes turns with it. Those that serve it alone may come
     to it first: then the shorter wait counts.
@@ -144,7 +146,8 @@ def _estimates(places: Mapping[UUID, int], *, queue: str, everybody: Sequence[Se
         together = sorted(set().union(*workers))
         helping = sum(not served.isdisjoint(together) for served in everybody)
         told.append(_at_pace(pace_of(together, workers=helping), places_of(places, together=together)))
-    known = {evaluation: [wait for one in told if (wait := one[evaluation]) is not None] for evaluation in places}
+    still = set(places).intersection(*told)
+    known = {evaluation: [wait for one in told if (wait := one[evaluation]) is not None] for evaluation in still}
     return {evaluation: min(waits, default=None) for evaluation, waits in known.items()}
 
 

@@ -15,3 +15,4 @@ urlpatterns = [
 handler400 = "gauntlet.web.views.errors.bad_request"
 handler403 = "gauntlet.web.views.errors.forbidden"
 handler404 = "gauntlet.web.views.errors.not_found"
+handler500 = "gauntlet.web.views.errors.server_error"

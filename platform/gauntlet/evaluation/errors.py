@@ -161,14 +161,6 @@ class AnswerNotFound(DomainError):
     owner: ClassVar = Owner.ORGANIZER
 
 
-class PlatformAway(DomainError):
-    """The database or the storage cannot be reached now."""
-
-    code: ClassVar = "platform_away"
-    status: ClassVar = 503
-    owner: ClassVar = Owner.PLATFORM
-
-
 class ReasonMissing(DomainError):
     """What is decided about somebody's submission needs a reason."""
 

@@ -13,8 +13,9 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, close_old_connections, connection
+from django.db import close_old_connections, connection
 
+from gauntlet.away import may_pass
 from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.job_models import models_of
 from gauntlet.evaluation.models import Job
@@ -57,13 +58,6 @@ def _connected(method: Callable[P, R]) -> Callable[P, R]:
         return method(*args, **kwargs)
 
     return call
-
-
-def may_pass(error: Exception) -> bool:
-    """Whether the database or the storage is away, which may be over in a moment: nothing is wrong with the result."""
-    from botocore.exceptions import BotoCoreError, ClientError  # only here: most installations store in a folder
-
-    return isinstance(error, (OperationalError, InterfaceError, OSError, BotoCoreError, ClientError))
 
 
 def _claim_of(job: Job) -> Claim:

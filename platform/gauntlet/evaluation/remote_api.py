@@ -22,16 +22,15 @@ from rest_framework.throttling import ScopedRateThrottle
 from rest_framework.views import APIView
 
 from gauntlet.api_requests import AnyAccept
+from gauntlet.away import AGAIN_SECONDS, PlatformAway, may_pass
 from gauntlet.evaluation import claims, remote_jobs
 from gauntlet.evaluation.errors import (
     AnswerNotFound,
     LeaseIsLost,
     MessageRefused,
-    PlatformAway,
     ResultRefused,
     WorkerOutdated,
 )
-from gauntlet.evaluation.job_source import may_pass
 from gauntlet.evaluation.models import Job, WorkerState
 from gauntlet.evaluation.remote_bodies import MESSAGE_BYTES, read_message, received_file
 from gauntlet.evaluation.remote_models import (
@@ -52,7 +51,6 @@ from gauntlet_runtime.remote import messages
 
 FINISH_BYTES: Final = RESULT_BYTES + MESSAGE_BYTES  # a result, and what it is wrapped in
 ANSWER_BYTES: Final = 32 << 20  # of a model, as JSON; half of it is what a provider may say
-_AGAIN_SECONDS: Final = 5.0
 _HEARTBEAT: Final = TypeAdapter(messages.Heartbeat)
 _CLAIM: Final = TypeAdapter(messages.ClaimRequest)
 _REPORT: Final = TypeAdapter(messages.Report)
@@ -96,7 +94,7 @@ def _told(error: Exception) -> Exception:
     if isinstance(error, LeaseLost):
         return LeaseIsLost.now()
     if isinstance(error, SourceUnavailable) or (may_pass(error) and not isinstance(error, UnreadablePostError)):
-        return PlatformAway("The platform's database or storage is away. Ask again.", retry_after=_AGAIN_SECONDS)
+        return PlatformAway("The platform's database or storage is away. Ask again.", retry_after=AGAIN_SECONDS)
     if isinstance(error, DataError | IntegrityError):
         return ResultRefused("What was sent holds something that cannot be stored.")
     return error

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from gauntlet.competitions.models import Column, Leaderboard
+from gauntlet.leaderboards.errors import BoardNotFound
 from gauntlet.leaderboards.exact import deviation_of_means, mean, total
 from gauntlet.leaderboards.scores import TaskScores, TrialScore, pick, taken, takes_part
 from gauntlet_scoring.statistics import bootstrap_interval, pass_hat_k
@@ -40,8 +41,14 @@ def shown_columns(leaderboard: Leaderboard) -> list[Column]:
 
 
 def primary_column(leaderboard: Leaderboard) -> Column:
-    """The column that ranks a board; where none is marked so, the first that is shown."""
+    """The column that ranks a board; where none is marked so, the first that is shown.
+
+    Raises:
+        BoardNotFound: it has none, since it is being deleted
+    """
     shown = shown_columns(leaderboard)
+    if not shown:
+        raise BoardNotFound("This board shows no column.")
     return next((column for column in shown if column.primary), shown[0])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, Subquery, When
+from django.db.models import Case, Count, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
 from gauntlet.competitions.models import Column, Competition, Participation, Phase, Sorting
@@ -99,21 +99,17 @@ def _leaders(phases: Sequence[Phase], now: datetime) -> dict[int, Leader]:
         Entry.objects.filter(phase__in=open_to_all, baseline=False, leaderboard__hidden=False, leaderboard__index=0)
         .annotate(score=Subquery(value.filter(column__primary=True).values("value")[:1]))
         .annotate(sorting=Subquery(primary.values("sorting")[:1]))
+        .annotate(title=Subquery(primary.values("title")[:1]))
+        .annotate(precision=Subquery(primary.values("precision")[:1]))
         .filter(score__isnull=False)
         .annotate(merit=Case(When(sorting=Sorting.ASC, then=-F("score")), default=F("score")))
         .order_by("phase_id", "-merit", "submission__created_at")
         .distinct("phase_id")
         .select_related("submission__participant", "submission__team")
-        .prefetch_related(Prefetch("leaderboard__columns", Column.objects.filter(primary=True)))
     )
-    return {entry.phase_id: _leader(entry) for entry in entries}
-
-
-def _leader(entry: Entry) -> Leader:
-    (column,) = entry.leaderboard.columns.all()
-    score: float = entry.score  # type: ignore[attr-defined]  # annotated by _leaders
-    return Leader(
-        participant=entry.submission.entrant,
-        text=figure(score, column.precision),
-        column=column.title,
-    )
+    return {
+        entry.phase_id: Leader(
+            participant=entry.submission.entrant, text=figure(entry.score, entry.precision), column=entry.title
+        )
+        for entry in entries
+    }

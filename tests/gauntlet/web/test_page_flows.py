@@ -134,6 +134,14 @@ class TestSubmitting:
         assert "This competition is closed" in html
         assert "data-upload" not in html
 
+    def test_nobody_is_told_how_to_come_in_where_everything_is_over(self, visitor, stranger, participant):
+        for reader in (visitor, stranger, participant):
+            html = body(reader.get("/competitions/shift-handover/submit/"))
+            assert "This competition is closed" in html
+            for invitation in ("What to send", "gauntlet submit", "You can submit", "Log in to join", "accept-terms"):
+                assert invitation not in html, invitation
+        assert "nobody can join any more" in body(visitor.get("/competitions/shift-handover/"))
+
     def test_somebody_who_has_not_joined_cannot_submit(self, world, stranger):
         assert "data-upload" not in body(stranger.get(f"{PLANT}/submit/"))
         answer = stranger.post(f"{PLANT}/submit/", {"phase": 1, "bundle": agent_zip()})

@@ -52,6 +52,7 @@ class Watchers:
     headers: dict[str, str]
     cookies: dict[str, str]
     seen: list[Seen] = field(default_factory=list)
+    refused: list[tuple[str, int, str]] = field(default_factory=list)  # by whom, with what, and when to ask again
     over: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
 
@@ -78,6 +79,10 @@ class Watchers:
     def _note(self, by: str, asked: float, status: str, *, done: int, scored: bool) -> None:
         self.seen.append(Seen(by, asked, time.monotonic(), status, done, scored))
 
+    def _note_refused(self, by: str, answer: httpx.Response) -> None:
+        self.refused.append((by, answer.status_code, answer.headers.get("retry-after", "")))
+        time.sleep(0.02)
+
     def _note_story(self, by: str, asked: float, story: dict[str, Any]) -> None:
         done = sum(one["episodes_done"] for one in story["evaluations"])
         scored = any(score["value"] is not None for score in story["scores"])
@@ -86,21 +91,28 @@ class Watchers:
     def _api(self) -> None:
         asked = time.monotonic()
         answer = httpx.get(f"{self.base}/api/v1/submissions/{self.submission}", headers=self.headers, timeout=30)
-        if answer.status_code == 200:
-            self._note_story("api", asked, answer.json())
+        if answer.status_code != 200:
+            self._note_refused("api", answer)
+            return
+        self._note_story("api", asked, answer.json())
 
     def _page(self) -> None:
         asked = time.monotonic()
         answer = httpx.get(f"{self.base}/submissions/{self.submission}/", cookies=self.cookies, timeout=30)
-        if answer.status_code == 200:
-            _, _, story = answer.text.partition("data-live=")
-            word = next(word for word in CHIP.findall(story) if word in WORDS)
-            self._note("page", asked, WORDS[word], done=0, scored='data-l="This submission"' in story)
+        if answer.status_code != 200:
+            self._note_refused("page", answer)
+            return
+        _, _, story = answer.text.partition("data-live=")
+        word = next(word for word in CHIP.findall(story) if word in WORDS)
+        self._note("page", asked, WORDS[word], done=0, scored='data-l="This submission"' in story)
 
     def _events(self) -> None:
         address = f"{self.base}/api/v1/submissions/{self.submission}/events"
         with httpx.stream("GET", address, headers=self.headers, timeout=30) as answer:
             asked = time.monotonic()
+            if answer.status_code != 200:
+                self._note_refused("events", answer)
+                return
             for line in answer.iter_lines():
                 if self.over.is_set():
                     return
@@ -159,6 +171,8 @@ def test_no_state_goes_backwards_whatever_is_killed_and_none_is_finished_before_
         done = [one.done for one in own]
         assert done == sorted(done), (kind, done)
     assert backwards([one for one in seen if one.by != "events"]) == []
+    # While the database was away.
+    assert {(status, again) for _, status, again in watchers.refused} == {(503, "5")}
 
 
 def backwards(seen: list[Seen]) -> list[tuple[Seen, Seen]]:

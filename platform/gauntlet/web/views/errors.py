@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import Final
 
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.csrf import requires_csrf_token
+
+from gauntlet.away import AGAIN_SECONDS, PlatformAway, is_away
 
 _WORDS: Final = {
     400: ("The request could not be read", "Go back, reload the page and try again."),
@@ -28,6 +32,11 @@ _WORDS: Final = {
     422: ("That could not be accepted", "Correct it and try again."),
     429: ("Too many requests", "Wait a little and try again."),
 }
+_AWAY: Final = "The platform's database or its storage cannot be reached at the moment. Try again in a few seconds."
+_BROKEN: Final = (
+    "Something broke on the platform's side, and was logged. Look whether what you sent was stored before you send it "
+    "again."
+)
 
 
 @requires_csrf_token
@@ -63,3 +72,22 @@ def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
     """403 of a form without its token: most often a page that was open for too long, or cookies that are off."""
     message = "Nothing was changed. Go back, reload the page and send the form again; cookies must be allowed."
     return error_page(request, status=403, heading="This form is no longer valid", message=message)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """503 where the database or the storage is away, else 500; the API in its shape. Neither needs anything to work."""
+    away = is_away(sys.exc_info()[1])
+    status = PlatformAway.status if away else 500
+    answer: HttpResponse
+    if request.path.startswith("/api/"):
+        told: dict[str, object] = {"code": "platform_fault", "message": _BROKEN}
+        if away:
+            told = {"code": PlatformAway.code, "message": _AWAY, "retry_after": round(AGAIN_SECONDS)}
+        answer = JsonResponse(told, status=status)
+    else:
+        answer = HttpResponse(render_to_string(f"{status}.html", {"reads": request.method in ("GET", "HEAD")}))
+        answer.status_code = status
+    if away:
+        answer["Retry-After"] = str(round(AGAIN_SECONDS))
+    answer["Cache-Control"] = "no-store"
+    return answer

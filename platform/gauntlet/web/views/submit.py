@@ -107,6 +107,7 @@ def _context(request: HttpRequest, page: CompetitionPage, form: SubmitForm, phas
         form=form,
         open_phases=phases,
         next_phase=coming[0] if coming else None,
+        closed=not phases and not coming,
         last_phase=page.phases[-1].phase if page.phases else None,
         bundle_hint=_wanted(takes),
         takes=takes,

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Competition, Participation
+from gauntlet.reviews.errors import StudyNotFound
 from gauntlet.reviews.models import ANSWERED, Item, Judgement, Rating, Reviewer, Study, StudyKind, StudyState
 
 #: A reviewer who takes part in the competition by now, and does not organize it.
@@ -105,8 +106,15 @@ def study_lines(competition: Competition) -> list[StudyLine]:
 
 
 def study_line(study: Study) -> StudyLine:
-    """A study with its progress."""
-    return _study_line(_counted(Study.objects.filter(pk=study.pk)).get())
+    """A study with its progress.
+
+    Raises:
+        StudyNotFound: it was deleted meanwhile
+    """
+    row = _counted(Study.objects.filter(pk=study.pk)).first()
+    if row is None:
+        raise StudyNotFound("There is no such study.")
+    return _study_line(row)
 
 
 def _counted(studies: QuerySet[Study]) -> QuerySet[Any]:

@@ -92,14 +92,14 @@ API = [
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_says_that_it_looks_again(path: str, submission: Submission, owner: Client) -> None:
+def test_a_page_offers_to_try_again(path: str, submission: Submission, owner: Client) -> None:
     place = path.format(pk=submission.pk, slug=submission.phase.competition.slug)
     with fail(of_the_server(psycopg.errors.AdminShutdown)):
         answer = owner.get(place)
     html = answer.content.decode()
     assert (answer.status_code, answer["Retry-After"], answer["Cache-Control"]) == (503, "5", "no-store")
     assert "Back in a moment" in html
-    assert '<meta http-equiv="refresh" content="5">' in html
+    assert '<a class="b first" href="">Try again</a>' in html
     assert "secret" not in html
     assert owner.get(place).status_code == 200
 
@@ -121,7 +121,7 @@ def test_a_form_is_not_sent_again_by_itself(submission: Submission, owner: Clien
         answer = owner.post(f"/submissions/{submission.pk}/cancel")
     html = answer.content.decode()
     assert answer.status_code == 503
-    assert "refresh" not in html
+    assert "Try again" not in html
     assert "may or may not have been stored" in html
 
 

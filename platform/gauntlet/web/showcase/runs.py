@@ -67,7 +67,7 @@ def in_every_ending(
     made = _with_trials(trials, person, now=now, rng=rng)
     made |= _faults(trials, person, now=now)
     made |= _images(trials, person, now=now)
-    made |= _unserved(_phase(trials, 1, "On own machines", queue="night-gpu"), person, now=now)
+    made |= _unserved(_phase(trials, 1, "On own machines", queue="night-gpu"), trials, person, now=now)
     return made | _results(_phase(trials, 2, "Results", takes=Takes.RESULTS), person, now=now)
 
 
@@ -192,11 +192,21 @@ def _images(phase: Phase, person: User, *, now: datetime) -> dict[str, Submissio
     return {"image": image, "image_refused": refused}
 
 
-def _unserved(phase: Phase, person: User, *, now: datetime) -> dict[str, Submission]:
-    """On a queue of the organizer's own whose workers are away."""
-    waits = _sent(phase, person, "unserved", now=now, age=300)
-    Job.objects.filter(evaluation=evaluated(waits, state="queued", now=now)).update(queue=phase.queue)
-    return {"unserved": waits}
+def _unserved(phase: Phase, moved: Phase, person: User, *, now: datetime) -> dict[str, Submission]:
+    """On a queue of the organizer's own whose workers are away, one of them of a phase that has another queue by now."""
+    made = {}
+    for key, of, state in (
+        ("unserved", phase, "queued"),
+        ("stranded", phase, "running"),
+        ("stranded_moved", moved, "running"),
+    ):
+        sent = _sent(of, person, key.replace("_", " "), now=now, age=300)
+        one = evaluated(sent, state=state, now=now, task=of.tasks.order_by("index")[0])
+        Job.objects.filter(evaluation=one).update(queue=phase.queue)
+        if state == "running":
+            Evaluation.objects.filter(pk=one.pk).update(episodes_done=2)
+        made[key] = sent
+    return made
 
 
 def _results(phase: Phase, person: User, *, now: datetime) -> dict[str, Submission]:

@@ -21,10 +21,21 @@ _WORD_TAIL: Final = 20
 
 # What could end a block, open a fence or a tag, and DEL, which JSON leaves; a text loses nothing but their looks.
 _SIGNS: Final = frozenset("<>`\x7f")
+_WIDE_SIGNS: Final = _SIGNS | {"["}  # of another width, which nobody needs
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-_ROLE: Final = re.compile(r"\[(?=/?\s*(?:INST|SYSTEM|SYS|ASSISTANT|USER|HUMAN|TOOL)\b)", re.IGNORECASE)
-# Nobody reads such a run, but a model may decode it.
-_RUN: Final = re.compile(rf"[A-Za-z0-9+/=_\-]{{{LONGEST_WORD + 1},}}")
+# Marks of chat templates, in any width: what follows a bracket is looked at as it would be read.
+_BRACKET: Final = re.compile(r"\[(?=(.{0,32}))")
+_ROLE: Final = re.compile(
+    r"/?\s*(?:INST|SYSTEM|SYS|ASSISTANT|USER|HUMAN|TOOL|(?:AVAILABLE_)?TOOLS)(?![^\W\d_])", re.IGNORECASE
+)
+# Nobody reads such a run, but a model may decode it: without a space, or in lines of the length that encoders wrap at.
+_RUN: Final = re.compile(
+    rf"(?:[A-Za-z0-9+/=_\-]{{60,}}[ \t]*\r?\n[ \t]*){{2,}}[A-Za-z0-9+/=_\-]+|[A-Za-z0-9+/=_\-]{{{LONGEST_WORD + 1},}}"
+)
+# What has no looks though it counts as a letter or a mark (Unicode's Default_Ignorable_Code_Point, and an empty cell).
+_UNSEEN: Final = frozenset(
+    map(chr, (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x2800, 0x3164, 0xFFA0))
+) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000))))
 
 
 def cut(text: str, *, head: int, tail: int) -> str:
@@ -70,10 +81,14 @@ def _without_middle(match: re.Match[str]) -> str:
 
 def _escaped(line: str) -> str:
     """Escapes as JSON has them: the line stays JSON, for they stand within its strings only."""
-    line = _ROLE.sub("\\\\u005b", line)
+    line = _BRACKET.sub(_without_role, line)
     if line.isascii() and not _SIGNS.intersection(line):
         return line
     return "".join(_escape(each) if _is_unfit(each) else each for each in line)
+
+
+def _without_role(match: re.Match[str]) -> str:
+    return "\\u005b" if _ROLE.match(unicodedata.normalize("NFKC", match[1])) else match[0]
 
 
 def _is_unfit(character: str) -> bool:
@@ -82,13 +97,9 @@ def _is_unfit(character: str) -> bool:
         return True
     if character.isascii():
         return False
-    if unicodedata.category(character) in _HIDDEN or _is_variation_selector(character):
+    if unicodedata.category(character) in _HIDDEN or character in _UNSEEN:
         return True
-    return not _SIGNS.isdisjoint(unicodedata.normalize("NFKC", character))
-
-
-def _is_variation_selector(character: str) -> bool:
-    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+    return not _WIDE_SIGNS.isdisjoint(unicodedata.normalize("NFKC", character))
 
 
 def _escape(character: str) -> str:

@@ -29,13 +29,32 @@ def test_a_value_stays_itself_on_one_visible_line(value: Any) -> None:
     assert not [each for each in line if unicodedata.category(each) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")]
 
 
-@pytest.mark.parametrize("mark", ["[INST]", "[/INST]", "[ system]", "[/USER]", "[inst]"])
+MARKS = ["[INST]", "[/INST]", "[ system]", "[/USER]", "[inst]", "[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[/TOOL_RESULTS]"]
+MARKS += [
+    "[AVAILABLE_TOOLS]",
+    "\uff3bINST\uff3d",
+    "[\uff29\uff2e\uff33\uff34]",
+    "[\U0001d5e8\U0001d5e6\U0001d5d8\U0001d5e5]",
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
 def test_marks_of_chat_templates_do_not_stand_in_it(mark: str) -> None:
     assert json.loads(quoted(f"x{mark}y")) == f"x{mark}y"
     assert mark not in quoted(f"x{mark}y")
+    assert "[" not in unicodedata.normalize("NFKC", quoted(f"x{mark}y"))
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "m² of 3 °C", "冷水机组 6", "Ölstand", "résumé", "🙂 ok", "a-b_c/d+e=f"])
+@pytest.mark.parametrize("code", [0x34F, 0x115F, 0x17B5, 0x180B, 0x200B, 0x2800, 0x3164, 0xFE0F, 0xFFA0, 0xE0041])
+def test_what_nobody_sees_is_written_out(code: int) -> None:
+    line = quoted(f"pass{chr(code)}ed")
+    assert line.isascii()
+    assert json.loads(line) == f"pass{chr(code)}ed"
+
+
+@pytest.mark.parametrize(
+    "text", ["[1, 2]", "m² of 3 °C", "冷水机组 6", "Ölstand", "résumé", "🙂 ok", "a-b_c/d+e=f", "[users]", "[tooling]"]
+)
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert quoted(text) == f'"{text}"'
 
@@ -47,6 +66,15 @@ def test_runs_that_nobody_reads_are_shortened() -> None:
     assert line.count("(… 100 characters left out …)") == 2
     assert quoted("x" * LONGEST_WORD) == f'"{"x" * LONGEST_WORD}"'
     assert quoted("word " * 1000) == f'"{"word " * 1000}"'
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n\t"])
+def test_runs_in_lines_as_encoders_wrap_them_are_shortened(end: str) -> None:
+    wrapped = end.join(["QUJD" * 19] * 5)
+    assert "left out" in quoted(f"see\n{wrapped}\nand")
+    assert len(quoted(wrapped)) < 120
+    hashes = "\n".join(["ab" * 32] * 2)
+    assert quoted(hashes) == json.dumps(hashes)
 
 
 def test_a_cut_says_how_much_is_missing() -> None:

@@ -17,6 +17,9 @@ import pydantic_core
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
 
 ANSWER_BYTES: Final = 16 << 20
+_BRACKETS: Final = (
+    500_000  # each may become an object of a hundred bytes; log probabilities of a long answer have these
+)
 _AFTER_DONE_SECONDS: Final = 1.0  # for the end of a stream that has said that it is over
 _DONE: Final = b"[DONE]"
 _DONE_LINE: Final = re.compile(rb"(?:\A|[\r\n])data: ?\[DONE\][ \t]*[\r\n]")
@@ -92,6 +95,7 @@ def read_answer(content: bytes, endpoint: ModelEndpoint) -> dict[str, Any]:
     Raises:
         NoAnswer
     """
+    check_parts(content)
     value = _object(content)
     name, part, kinds = _SHAPES[endpoint]
     found = _list_of(value, name)
@@ -106,6 +110,7 @@ def read_stream(content: bytes) -> list[dict[str, Any]]:
     Raises:
         NoAnswer
     """
+    check_parts(content)
     parts: list[dict[str, Any]] = []
     data: list[bytes] = []
     for line in [*content.removeprefix(_BYTE_ORDER_MARK).splitlines(), b""]:
@@ -122,6 +127,16 @@ def read_stream(content: bytes) -> list[dict[str, Any]]:
             _list_of(part, "choices")
             parts.append(part)
     raise NoAnswer("its stream broke off")
+
+
+def check_parts(content: bytes) -> None:
+    """Refuse what would be very many times as large once it is read.
+
+    Raises:
+        NoAnswer
+    """
+    if content.count(b"[") + content.count(b"{") > _BRACKETS:
+        raise NoAnswer("its answer has more parts than any")
 
 
 def _object(content: bytes) -> dict[str, Any]:

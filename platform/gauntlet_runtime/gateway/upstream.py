@@ -20,6 +20,7 @@ from gauntlet_runtime.gateway.provider_answers import (
     ANSWER_BYTES,
     NoAnswer,
     TooLarge,
+    check_parts,
     read_answer,
     read_stream,
     read_whole,
@@ -189,6 +190,8 @@ class Upstream:
 async def _said(response: httpx.Response) -> Any:
     """The body of a refusal; what is no JSON is not handed on."""
     try:
-        return pydantic_core.from_json(await read_whole(response, stream=False), allow_inf_nan=False)
+        content = await read_whole(response, stream=False)
+        check_parts(content)
+        return pydantic_core.from_json(content, allow_inf_nan=False)
     except (NoAnswer, ValueError):
         return None

@@ -92,6 +92,10 @@ class Docker(Sandbox):
     def check(self) -> None:
         if os.geteuid() != 0:
             raise SandboxUnavailable("the Docker backend enters containers' namespaces: run the worker as root")
+        try:
+            seccomp.this_architecture()
+        except KeyError as error:
+            raise SandboxUnavailable(f"Docker: {error.args[0]}") from error
         default_shelf_bytes()  # a wrong setting stops the start, and not the first image of a participant's
         self._connect()
 

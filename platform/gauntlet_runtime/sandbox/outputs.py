@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from gauntlet_runtime.sandbox.interface import Collected, SandboxError
@@ -33,6 +33,7 @@ class _Collection:
     max_bytes: int
     max_files: int
     files: int = 0
+    folders: int = 0
     bytes: int = 0
     skipped: list[str] = field(default_factory=list)
     truncated: bool = False
@@ -64,7 +65,7 @@ def collect_tree(folder: int, into: Path, *, max_bytes: int, max_files: int) -> 
 
 
 def _collect_folder(source: int, target: int, prefix: str, collection: _Collection, *, depth: int) -> None:
-    for name in _names(source):
+    for name in _names(source, prefix, collection):
         path = prefix + name
         mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
         if stat.S_ISREG(mode):
@@ -77,12 +78,21 @@ def _collect_folder(source: int, target: int, prefix: str, collection: _Collecti
             _collect_subfolder(source, target, name, path, collection, depth=depth)
 
 
-def _names(folder: int) -> Iterator[str]:
+def _names(folder: int, prefix: str, collection: _Collection) -> list[str]:
+    """In order; of a folder that holds more than may be taken, no more than those are read."""
+    most = collection.max_files + _MAX_NAMED
     with os.scandir(folder) as entries:
-        yield from sorted(entry.name for entry in entries)
+        names = [entry.name for entry in islice(entries, most + 1)]
+    if len(names) > most:
+        collection.skip(prefix or ".", "more files than allowed", limit=True)
+    return sorted(names[:most])
 
 
 def _collect_subfolder(source: int, target: int, name: str, path: str, collection: _Collection, *, depth: int) -> None:
+    if collection.folders >= collection.max_files:
+        collection.skip(path, "more folders than files are allowed", limit=True)
+        return
+    collection.folders += 1
     try:
         inner_source = os.open(name, _READ_FOLDER, dir_fd=source)
     except OSError as error:

@@ -172,6 +172,26 @@ async def test_a_packed_answer_takes_no_more_memory_than_an_answer_may(content: 
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("part", [b"[],", b"{},", b"[[]],"], ids=["lists", "objects", "nested"])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_of_brackets_is_not_read_into_very_many_times_its_size(part: bytes, stream: bool) -> None:
+    said = b'{"choices": [' + part * ((8 << 20) // len(part)) + b"{}]}"
+    answer = http(b"data: " + said + b"\n\n" + DONE if stream else said)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProviderFailed, match="more parts than any"):
+            await asked(answer, stream=stream)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(said)
+    finally:
+        tracemalloc.stop()
+
+
+async def test_nor_is_a_refusal_of_brackets() -> None:
+    with pytest.raises(RequestRefused) as refused:
+        await asked(http(b"[" + b"[]," * 1_000_000 + b"1]", 400))
+    assert refused.value.body is None
+
+
 @pytest.mark.parametrize(
     "after",
     [

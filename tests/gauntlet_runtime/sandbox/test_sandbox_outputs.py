@@ -116,6 +116,28 @@ def test_the_list_of_what_was_skipped_has_an_end(source, into):
     assert len(collect(source, into).skipped) == 1000
 
 
+def test_of_a_folder_with_too_many_files_no_more_are_looked_at(source, into, monkeypatch):
+    for number in range(1200):
+        (source / str(number)).write_bytes(b"1")
+    looked_at = []
+    look = os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **how: looked_at.append(path) or look(path, **how))
+    collected = collect(source, into, max_files=100)
+    monkeypatch.undo()
+    assert (collected.files, collected.truncated) == (100, True)
+    assert len(looked_at) == 1100
+    assert len(list(into.iterdir())) == 100
+
+
+def test_folders_without_files_have_an_end_too(source, into):
+    for number in range(150):
+        (source / "wide" / str(number)).mkdir(parents=True)
+    collected = collect(source, into, max_files=100)
+    assert collected.truncated
+    assert len(list((into / "wide").iterdir())) == 99
+    assert collected.skipped[0].endswith("more folders than files are allowed")
+
+
 def test_names_that_are_no_text_are_carried_over(source, into):
     name = os.fsdecode(b"caf\xe9 \n")
     (source / name).write_text("x")

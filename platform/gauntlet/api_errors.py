@@ -70,7 +70,16 @@ def answer(
     if retry_after is not None:
         body["retry_after"] = ceil(retry_after)
         headers["Retry-After"] = str(ceil(retry_after))
-    return Response(body, status=status, headers=headers)
+    return Response(_writable(body), status=status, headers=headers)
+
+
+def _writable(value: Any) -> Any:
+    """The same where it can be written as UTF-8: what is quoted may hold halves of surrogate pairs."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_writable(key): _writable(entry) for key, entry in value.items()}
+    return [_writable(entry) for entry in value] if isinstance(value, list) else value
 
 
 _CODES = {

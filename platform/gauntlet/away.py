@@ -46,7 +46,7 @@ def may_pass(error: Exception) -> bool:
 
 
 def _is_of_object_storage(error: BaseException | None) -> bool:
-    from botocore.exceptions import ClientError, ConnectionError, HTTPClientError  # noqa: A004 - their name
+    from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 
     if isinstance(error, ClientError):
         return bool(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500)

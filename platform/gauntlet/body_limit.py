@@ -44,12 +44,12 @@ def limit_bodies(application: Application) -> Application:
             return
         most = settings.MAX_BUNDLE_BYTES + FORM_BYTES
         if _declared(scope) > most:
-            await _refuse(scope, send)
+            await refuse(scope, send, status=413, code="too_large", message=sentence())
             return
         try:
             await application(scope, _counted(receive, most), send)
         except _TooLarge:
-            await _refuse(scope, send)
+            await refuse(scope, send, status=413, code="too_large", message=sentence())
 
     return limited
 
@@ -73,11 +73,12 @@ def _counted(receive: Receive, most: int) -> Receive:
     return counted
 
 
-async def _refuse(scope: Scope, send: Send) -> None:
+async def refuse(scope: Scope, send: Send, *, status: int, code: str, message: str) -> None:
+    """Answer in front of Django: as the API does below its address, else as plain text."""
     if scope["path"].startswith("/api/"):
-        kind, body = b"application/json", json.dumps({"code": "too_large", "message": sentence()}).encode()
+        kind, body = b"application/json", json.dumps({"code": code, "message": message}).encode()
     else:
-        kind, body = b"text/plain; charset=utf-8", sentence().encode()
+        kind, body = b"text/plain; charset=utf-8", message.encode()
     headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

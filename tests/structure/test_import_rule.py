@@ -22,7 +22,7 @@ APPS = (
 ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
 FOUNDATION = {
-    *("states", "api_errors", "api_requests", "away", "body_limit", "csv_cells", "readable_addresses"),
+    *("states", "api_errors", "api_requests", "away", "body_limit", "csv_cells", "readable_requests"),
     *("celery", "doorbell", "environment", "plain_json", "processes", "stopping", "upkeep"),
 }
 

@@ -16,7 +16,14 @@ if TYPE_CHECKING:  # the class takes a parameter for the type checker only
 else:
     TokenAdminBase = EventAdminBase = admin.ModelAdmin
 
-admin.site.register(User, UserAdmin)
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    """An account has an address of its own, also one that is made here."""
+
+    add_fieldsets = (
+        (None, {"classes": ("wide",), "fields": ("username", "email", "usable_password", "password1", "password2")}),
+    )
 
 
 @admin.register(ApiToken)

@@ -72,6 +72,7 @@ def test_nobody_gets_more_rows_at_once_than_the_api_gives(reader: Client) -> Non
         '{"username": "\\u0000", "password": "x"}',
         '{"username": {}, "password": []}',
         '{"username": "a", "password": "b", "scopes": {"a": 1}}',
+        '{"username": "a", "password": "b", "scopes": ["\\ud800"]}',
         "[" * 100_000,
         "[]",
         "{",
@@ -82,6 +83,34 @@ def test_the_body_of_a_log_in(db: None, client: Client, body: str) -> None:
     cache.clear()  # the limit on log-ins, which other tests use too
     response = client.post("/api/v1/tokens", body, content_type="application/json")
     assert (response.status_code, response.json()["code"]) == (400, "invalid")
+
+
+@pytest.mark.parametrize("path", ["/", "/submissions/", "/api/v1/me", "/api/v1/submissions"])
+@pytest.mark.parametrize("name", ["sessionid", "csrftoken", "theme", "messages"])
+def test_a_cookie_that_nobody_can_have_is_none(reader: Client, path: str, name: str) -> None:
+    whole = reader.cookies["sessionid"].value
+    others = "" if name == "sessionid" else f"; sessionid={whole}"
+    answer = Client().get(path, headers={"cookie": f'{name}="aaaaaaaa\\000"{others}'})
+    assert answer.status_code == (200 if others or path == "/" else 401 if path.startswith("/api/") else 302)
+
+
+@pytest.mark.parametrize(
+    ("place", "field"),
+    [
+        ("accounts/login/", "login"),
+        ("accounts/tokens/", "name"),
+        ("competitions/{slug}/team/join", "code"),
+        ("competitions/{slug}/organizer/workers/", "queue"),
+        ("submissions/{submission}/exclusion", "reason"),
+    ],
+)
+def test_a_field_of_a_form(reader: Client, phase: Phase, place: str, field: str) -> None:
+    submission = phase.submissions.get()
+    reader.force_login(phase.competition.organizer)
+    address = "/" + place.format(slug=phase.competition.slug, submission=submission.pk)
+    answer = reader.post(address, {field: "a\0b", "stranded": "again", "phase": "0"})
+    assert answer.status_code == 400
+    assert "A field of the form holds a character that no text here can have (NUL)." in answer.content.decode()
 
 
 @pytest.mark.parametrize("accept", ["text/csv", "application/zip", "text/html", "nonsense"])

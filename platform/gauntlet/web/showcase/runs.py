@@ -193,7 +193,7 @@ def _images(phase: Phase, person: User, *, now: datetime) -> dict[str, Submissio
 
 
 def _unserved(phase: Phase, moved: Phase, person: User, *, now: datetime) -> dict[str, Submission]:
-    """On a queue of the organizer's own whose workers are away, one of them of a phase that has another queue by now."""
+    """On a queue of the organizer's own whose workers are away; one is of a phase that has another queue by now."""
     made = {}
     for key, of, state in (
         ("unserved", phase, "queued"),

@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.csrf import requires_csrf_token
 
 from gauntlet.away import AGAIN_SECONDS, PlatformAway, is_away
+from gauntlet.readable_requests import UnreadableRequest
 
 _WORDS: Final = {
     400: ("The request could not be read", "Go back, reload the page and try again."),
@@ -55,7 +56,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
         return error_page(
             request, status=413, message="What you typed or pasted is too long. Send it as a file instead."
         )
-    return error_page(request, status=400)
+    return error_page(request, status=400, message=str(exception) if isinstance(exception, UnreadableRequest) else "")
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:

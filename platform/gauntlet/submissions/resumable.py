@@ -53,8 +53,8 @@ def begin(*, owner: User, length: int, file_name: str = "") -> Upload:
     with transaction.atomic():
         User.objects.select_for_update().get(pk=owner.pk)
         mine = Upload.objects.filter(owner=owner, expires_at__gt=now, submission=None)
-        if mine.count() >= settings.MAX_OPEN_UPLOADS:
-            first = mine.earliest("expires_at")
+        # None is first where they are submitted or deleted in this moment.
+        if mine.count() >= settings.MAX_OPEN_UPLOADS and (first := mine.order_by("expires_at").first()):
             raise TooManyUploads(
                 f"You have {settings.MAX_OPEN_UPLOADS} uploads that were not submitted. Go on with one of them, or "
                 "delete one.",
@@ -85,30 +85,41 @@ def offset_of(upload: Upload) -> int:
     Raises:
         UploadNotFound: its file is not there.
     """
-    return upload.length if upload.submission_id else parts().size_of(upload)
+    if upload.submission_id:
+        return upload.length
+    try:
+        return parts().size_of(upload)
+    except UploadNotFound:
+        if Upload.objects.filter(pk=upload.pk, submission__isnull=False).exists():  # since it was read
+            return upload.length
+        raise
 
 
 def append(upload: Upload, part: Source, *, offset: int, checksum: Checksum | None = None) -> int:
     """Append a part; return how many bytes have come with it.
 
-    What of a part arrives before its connection breaks stays. Each part gives the upload its whole time again.
+    What of a part arrives before its connection breaks stays. Each part gives the upload its whole time again, as it
+    begins to come and once it has, or as much of it as does.
 
     Args:
         offset: where the part begins.
         checksum: one of ``CHECKSUMS`` and the digest; a part of another digest is taken back.
 
     Raises:
-        UploadNotFound, UploadBusy
+        UploadNotFound: also where it is deleted while the part comes.
+        UploadBusy
         UploadOffsetWrong: the part does not begin where the upload ends.
         UploadTooLarge: the part goes beyond the upload's length, and is taken back.
         UploadPartDamaged, NoRoom
     """
     if upload.submission_id:
         raise UploadNotFound("This upload was submitted, and nothing can be added to it. Begin a new one.")
-    with room_or_refusal():
-        there = parts().append(upload, part, offset=offset, checksum=checksum)
-    Upload.objects.filter(pk=upload.pk).update(expires_at=_expiry())
-    return there
+    _prolong(upload)
+    try:
+        with room_or_refusal():
+            return parts().append(upload, part, offset=offset, checksum=checksum)
+    finally:
+        _prolong(upload)
 
 
 def become(upload: Upload, submission: Submission) -> None:
@@ -139,14 +150,36 @@ def sweep_uploads() -> int:
     return removed + parts().sweep(lambda: {str(one) for one in Upload.objects.values_list("pk", flat=True)})
 
 
+def _prolong(upload: Upload) -> None:
+    """Give an upload its whole time again, unless somebody holds its row, who does so too, or removes it.
+
+    Raises:
+        UploadNotFound: it is not there any more.
+    """
+    row = Upload.objects.filter(pk=upload.pk)
+    with transaction.atomic():
+        if row.select_for_update(skip_locked=True):
+            upload.expires_at = _expiry()
+            row.update(expires_at=upload.expires_at)
+        elif not row.exists():
+            raise UploadNotFound.any_more()
+
+
 def _expiry() -> datetime:
     return timezone.now() + timedelta(hours=settings.UPLOAD_HOURS)
 
 
 class CompleteUpload:
-    """An upload that is whole, as `services.receive` takes it. Use it as a context manager."""
+    """An upload that is whole, as `services.receive` takes it. Use it as a context manager.
+
+    It has its whole time again, so that it is not swept while it is read.
+
+    Raises:
+        UploadNotFound, UploadUnusable
+    """
 
     def __init__(self, upload: Upload) -> None:
+        _prolong(upload)
         there = offset_of(upload)
         if there != upload.length:
             message = f"The upload has {there:,} of its {upload.length:,} bytes. Send the rest first."

@@ -87,6 +87,7 @@ def receive(
     Raises:
         NotParticipating, PhaseNotFound, PhaseNotOpen, QuotaUsed, UploadTooLarge, UploadUnusable, NoRoom, FileParked
         KeyUsed: ``once`` was said of another file.
+        UploadNotFound: what was ``sent`` is deleted, or was submitted to another phase, meanwhile.
     """
     participation = approved_participation(participant, phase.competition)
     check_size(upload.size or 0, head=_head(upload))
@@ -97,7 +98,7 @@ def receive(
     with transaction.atomic():
         phase = _as_it_is_now(phase)
         owner, team = held_entrant(participation)
-        if sent is not None and (earlier := _held_submission(sent)) is not None:
+        if sent is not None and (earlier := _held_submission(sent, phase=phase)) is not None:
             return earlier
         if once is not None and (earlier := keys.earlier(once, phase=phase, sender=participant, digest=bundle.digest)):
             if sent is not None:
@@ -187,18 +188,21 @@ def submission_of(upload_id: UUID, *, phase: Phase, participant: User) -> Submis
     Raises:
         UploadNotFound: also where it was submitted to another phase.
     """
-    earlier = resumable.find(owner=participant, upload_id=upload_id).submission
+    return _of_phase(resumable.find(owner=participant, upload_id=upload_id).submission, phase)
+
+
+def _of_phase(earlier: Submission | None, phase: Phase) -> Submission | None:
     if earlier is not None and earlier.phase_id != phase.pk:
         raise UploadNotFound("This upload was submitted to another phase. Begin a new one.")
     return earlier
 
 
-def _held_submission(sent: UploadInParts) -> Submission | None:
+def _held_submission(sent: UploadInParts, *, phase: Phase) -> Submission | None:
     """Lock an upload's row, and say what it became meanwhile."""
     held = UploadInParts.objects.select_for_update().filter(pk=sent.pk).first()
     if held is None:
         raise UploadNotFound.any_more()
-    return held.submission
+    return _of_phase(held.submission, phase)
 
 
 def _head(upload: Upload) -> bytes:

@@ -114,7 +114,6 @@ class UploadView(_TusView):
         offset = _number(request, "Upload-Offset")
         checksum = _checksum(request.headers.get("Upload-Checksum"))
         there = resumable.append(upload, request._request, offset=offset, checksum=checksum)
-        upload.refresh_from_db(fields=["expires_at"])
         return Response(status=204, headers={"Upload-Offset": str(there), **_expiry(upload)})
 
     @extend_schema(request=None, responses={204: None}, parameters=[_RESUMABLE])

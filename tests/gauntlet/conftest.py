@@ -50,19 +50,53 @@ def numbers() -> Iterator[int]:
 def until_somebody_waits(db: None) -> Callable[[], None]:
     """Wait until another connection to the database waits for a lock."""
 
-    from django.db import connection
-
     def wait() -> None:
         give_up = time.monotonic() + 60
-        with connection.cursor() as cursor:
-            while time.monotonic() < give_up:
-                cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-                if cursor.fetchone()[0]:
-                    return
-                time.sleep(0.01)
-        raise AssertionError("nobody waits for a lock")
+        while not _somebody_waits():
+            assert time.monotonic() < give_up, "nobody waits for a lock"
+            time.sleep(0.01)
 
     return wait
+
+
+def _somebody_waits() -> bool:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def overlapping(db: None) -> Callable[[Callable[[], Any], Callable[[], Any]], Any]:
+    """Do one thing, and before it is committed begin another in another thread, which may have to wait for it.
+
+    Returns what the second gave, or raised.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from django.db import connection, transaction
+
+    def do(second: Callable[[], Any]) -> Any:
+        try:
+            return second()
+        except Exception as error:  # noqa: BLE001 - what it is, the test looks at
+            return error
+        finally:
+            connection.close()
+
+    def overlapping(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        with ThreadPoolExecutor(1) as pool:
+            with transaction.atomic():
+                first()
+                later = pool.submit(do, second)
+                give_up = time.monotonic() + 60
+                while not later.done() and not _somebody_waits():
+                    assert time.monotonic() < give_up, "it neither ends nor waits"
+                    time.sleep(0.01)
+            return later.result(timeout=60)
+
+    return overlapping
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def access_team_as_organizer(user: Person, slug: str, team_id: int) -> Team:
     competition = access_competition_as_organizer(user, slug)
     team = competition.teams.filter(pk=team_id).select_related("captain", "competition").first()
     if team is None:
-        raise TeamNotFound("The competition has no such team; it may have been merged or dissolved.")
+        raise TeamNotFound.any_more()
     return team
 
 

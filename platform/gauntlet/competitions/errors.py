@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from gauntlet.api_errors import DomainError
 from gauntlet.competitions.bundle.findings import Finding
@@ -50,6 +50,11 @@ class TeamNotFound(DomainError):
 
     code: ClassVar = "not_found"
     status: ClassVar = 404
+
+    @classmethod
+    def any_more(cls) -> Self:
+        """One answer for "never was" and "is over"."""
+        return cls("The competition has no such team; it may have been merged or dissolved.")
 
 
 class TermsNotAccepted(DomainError):

@@ -20,7 +20,7 @@ from gauntlet.competitions.access import (
 )
 from gauntlet.competitions.models import Team
 from gauntlet.evaluation import team_changes
-from gauntlet.submissions.teams import teams_of
+from gauntlet.submissions.teams import team_as_listed, teams_of
 
 
 class TeamOfOrganizerAnswer(serializers.Serializer[Any]):
@@ -70,7 +70,7 @@ def _told(team: Team) -> dict[str, Any]:
 
 
 def _answer(team: Team) -> Response:
-    return Response(TeamOfOrganizerAnswer(_told(teams_of(team.competition).get(pk=team.pk))).data)
+    return Response(TeamOfOrganizerAnswer(_told(team_as_listed(team))).data)
 
 
 class TeamsView(APIView):

@@ -19,7 +19,7 @@ from django.db.models import Q
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.errors import NotOrganizer, NotParticipating
+from gauntlet.competitions.errors import NotOrganizer, NotParticipating, TeamNotFound
 from gauntlet.competitions.models import Competition, Participation, ParticipationState, Team
 from gauntlet.evaluation.exclusions import place_participant
 from gauntlet.evaluation.models import Job
@@ -33,13 +33,13 @@ def rename_team(team: Team, *, name: str, actor: User) -> Team:
     """Give a team another name, under which it stands on every board at once. Emits ``team.renamed``.
 
     Raises:
-        NotOrganizer, TeamNameTaken
+        NotOrganizer, TeamNotFound, TeamNameTaken
     """
     _needs_organizer(actor, team.competition)
     name = usable_name(name, own=team.captain)
     try:
         with transaction.atomic():
-            held = Team.objects.select_for_update().get(pk=team.pk)
+            held = _held_teams(team)[0]
             before, held.name = held.name, name
             held.save(update_fields=["name"])
             record_event(held, "team.renamed", actor=actor, data={"before": before, "after": name})
@@ -55,7 +55,7 @@ def appoint_captain(team: Team, *, username: str, actor: User) -> Team:
     Emits ``team.captain_appointed``.
 
     Raises:
-        NotOrganizer
+        NotOrganizer, TeamNotFound
         NotInTeam: the person is no member.
         NotParticipating: the person may not take part.
     """
@@ -87,14 +87,17 @@ def move_person(participation: Participation, *, to: Team | None, actor: User) -
     have sent alone becomes the new team's. Emits ``team.member_moved``.
 
     Raises:
-        NotOrganizer, TeamFull, NotParticipating
+        NotOrganizer, TeamNotFound, TeamFull
+        NotParticipating: the person may not take part, or does not any more.
         NotInTeam: the person is to take part alone, and does so already.
         TeamIsBound: the person is the captain of the team that they would leave.
     """
     competition = participation.competition
     _needs_organizer(actor, competition)
     _held(competition, teams=[one for one in (participation.team, to) if one], people=[participation.user_id])
-    person = Participation.objects.select_related("user", "team").get(pk=participation.pk)
+    person = Participation.objects.filter(pk=participation.pk).select_related("user", "team").first()
+    if person is None:
+        raise NotParticipating(f"{participation.user.username} does not take part in this competition any more.")
     left = person.team
     if to is not None:
         to = _held_teams(to)[0]
@@ -130,7 +133,7 @@ def merge_teams(team: Team, *, into: Team, actor: User) -> Team:
     The quotas add up: what either has used is used. Emits ``team.merged``.
 
     Raises:
-        NotOrganizer, TeamFull
+        NotOrganizer, TeamNotFound, TeamFull
         NotInTeam: it is one team.
     """
     _needs_organizer(actor, team.competition)
@@ -153,7 +156,7 @@ def dissolve_team(team: Team, *, actor: User) -> None:
     Each of them goes on using up what the team had used. Emits ``team.dissolved``.
 
     Raises:
-        NotOrganizer
+        NotOrganizer, TeamNotFound
     """
     _needs_organizer(actor, team.competition)
     _held(team.competition, teams=[team])
@@ -184,9 +187,17 @@ def _held(competition: Competition, *, teams: Iterable[Team], people: Iterable[i
 
 
 def _held_teams(*teams: Team) -> list[Team]:
-    """The same teams, locked in the order of their keys and read anew: nobody joins meanwhile."""
-    found = Team.objects.select_for_update(of=["self"]).select_related("captain", "competition")
-    held = {one.pk: one for one in found.filter(pk__in=[one.pk for one in teams]).order_by("pk")}
+    """The same teams, locked in the order of their keys and read anew: nobody joins meanwhile.
+
+    Raises:
+        TeamNotFound: one of them was merged or dissolved before this held it.
+    """
+    wanted = Team.objects.filter(pk__in=[one.pk for one in teams])
+    list(wanted.select_for_update().order_by("pk"))
+    # Read by itself: a statement that has waited for a team which got another captain finds no such team.
+    held = wanted.select_related("captain", "competition").in_bulk()
+    if any(one.pk not in held for one in teams):
+        raise TeamNotFound.any_more()
     return [held[one.pk] for one in teams]
 
 

@@ -42,22 +42,21 @@ class TeamStory:
 
     @property
     def captain(self) -> User:
-        """Who made it."""
-        return self.members[0]
+        """In whose name it submits."""
+        return self.team.captain
 
 
 def team_of(user: User, competition: Competition) -> TeamStory | None:
-    """The user's team in a competition."""
-    participation = (
-        Participation.objects.filter(competition=competition, user=user, team__isnull=False)
-        .select_related("team")
-        .first()
-    )
-    if participation is None or participation.team is None:
+    """The user's team in a competition.
+
+    One statement reads it with its people, so that it is neither half dissolved nor between two captains.
+    """
+    together = Participation.objects.filter(competition=competition, team__members__user=user)
+    found = list(together.select_related("user", "team__captain").order_by("created_at"))
+    team = found[0].team if found else None
+    if team is None:
         return None
-    team = participation.team
-    users = list(User.objects.filter(participations__team=team).order_by("participations__created_at"))
-    members = sorted(users, key=lambda one: one.pk != team.captain_id)
+    members = sorted((one.user for one in found), key=lambda one: one.pk != team.captain_id)
     return TeamStory(team=team, members=members, free=max(0, competition.max_team_size - len(members)))
 
 
@@ -66,6 +65,18 @@ def teams_of(competition: Competition) -> QuerySet[Team]:
     people = Participation.objects.select_related("user").order_by("created_at")
     teams = competition.teams.select_related("captain", "competition").prefetch_related(Prefetch("members", people))
     return teams.annotate(sent=Count("submissions")).order_by(Lower("name"))
+
+
+def team_as_listed(team: Team) -> Team:
+    """A team as `teams_of` has it now.
+
+    Raises:
+        TeamNotFound: it was merged or dissolved meanwhile.
+    """
+    found = teams_of(team.competition).filter(pk=team.pk).first()
+    if found is None:
+        raise TeamNotFound.any_more()
+    return found
 
 
 def held_entrant(participation: Participation) -> tuple[User, Team | None]:

@@ -128,44 +128,6 @@ def expire() -> Callable[[Claim], None]:
     return expire
 
 
-@pytest.fixture
-def overlapping(db: None) -> Callable[[Callable[[], Any], Callable[[], Any]], Any]:
-    """Do one thing, and before it is committed begin another in another thread, which may have to wait for it.
-
-    Returns what the second gave, or raised.
-    """
-    import time
-    from concurrent.futures import ThreadPoolExecutor
-
-    from django.db import connection, transaction
-
-    def waits() -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
-            return bool(cursor.fetchone()[0])
-
-    def do(second: Callable[[], Any]) -> Any:
-        try:
-            return second()
-        except Exception as error:  # noqa: BLE001 - what it is, the test looks at
-            return error
-        finally:
-            connection.close()
-
-    def overlapping(first: Callable[[], Any], second: Callable[[], Any]) -> Any:
-        with ThreadPoolExecutor(1) as pool:
-            with transaction.atomic():
-                first()
-                later = pool.submit(do, second)
-                give_up = time.monotonic() + 60
-                while not later.done() and not waits():
-                    assert time.monotonic() < give_up, "it neither ends nor waits"
-                    time.sleep(0.01)
-            return later.result(timeout=60)
-
-    return overlapping
-
-
 PLATFORM_FAILURE = Failure(code=FailureCode.INFRASTRUCTURE, message="The sandbox could not be started.")
 AGENT_FAILURE = Failure(code=FailureCode.AGENT_ERROR, message="The agent ended with exit code 1.")
 SCORING_FAILURE = Failure(code=FailureCode.SCORING_ERROR, message="rubric ended with exit code 1.")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import connection, connections, transaction
 from django.test import Client
 
 from gauntlet.accounts.models import Event, User
@@ -75,6 +75,62 @@ def test_a_team_has_its_members_and_tells_them_how_others_join(
     assert team_of(people["eve"], phase.competition) is None
     names = Event.objects.filter(subject_type="team", subject_id=str(team.pk)).values_list("name", flat=True)
     assert sorted(names) == ["team.created", "team.joined"]
+
+
+def dissolve(team: Team) -> None:
+    Team.objects.filter(pk=team.pk).delete()
+
+
+def replace_captain(team: Team) -> None:
+    """Eve becomes the captain, and Ada takes part alone."""
+    Team.objects.filter(pk=team.pk).update(captain=User.objects.get(username="eve"))
+    Participation.objects.filter(user__username="ada").update(team=None)
+
+
+def read_while(change: Callable[[], None], *, before: int, read: Callable[[], Any]) -> tuple[Any, bool]:
+    """What is read where a change comes before its statement of this number, and whether it has so many."""
+    seen = 0
+
+    def interrupt(execute: Any, *given: Any) -> Any:
+        nonlocal seen
+        seen += 1
+        if seen == before:
+            change()
+        return execute(*given)
+
+    with transaction.atomic():
+        with connection.execute_wrapper(interrupt):
+            found = read()
+        transaction.set_rollback(True)
+    return found, seen >= before
+
+
+@pytest.mark.parametrize(("change", "after"), [(dissolve, None), (replace_captain, ["eve", "bob"])])
+def test_a_team_that_changes_while_it_is_read_is_told_as_it_was_or_as_it_is(
+    change: Callable[[Team], None], after: list[str] | None, phase: Phase, people: dict[str, User], team: Team
+) -> None:
+    def read() -> list[str] | None:
+        found = team_of(people["bob"], phase.competition)
+        names = [one.username for one in found.members] if found else None
+        assert names is None or found is None or found.captain.username == names[0]
+        return names
+
+    join_team(phase.competition, user=people["eve"], code=team.code)
+    told, changed = [], True
+    while changed:
+        names, changed = read_while(lambda: change(team), before=len(told) + 1, read=read)
+        told.append(names)
+    assert (told[0], told[-1]) == (after, ["ada", "bob", "eve"])
+    assert all(names in (told[0], told[-1]) for names in told)
+
+
+def test_a_captain_who_takes_part_no_more_is_told_as_captain_still(
+    phase: Phase, people: dict[str, User], team: Team
+) -> None:
+    Participation.objects.filter(user=people["ada"]).delete()
+    found = team_of(people["bob"], phase.competition)
+    assert found is not None
+    assert (found.captain, found.members) == (people["ada"], [people["bob"]])
 
 
 def test_what_a_member_sends_is_the_teams_and_counts_once_for_all(

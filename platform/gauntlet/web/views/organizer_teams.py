@@ -21,7 +21,7 @@ from gauntlet.competitions.errors import TeamNotFound
 from gauntlet.competitions.models import Competition, Team
 from gauntlet.evaluation import team_changes
 from gauntlet.submissions.errors import TeamNameTaken
-from gauntlet.submissions.teams import teams_of
+from gauntlet.submissions.teams import team_as_listed, teams_of
 from gauntlet.web.competition_page import open_page
 from gauntlet.web.organizer_page import participation_counts
 from gauntlet.web.views.accounts import signed_in
@@ -86,7 +86,7 @@ def team(request: HttpRequest, slug: str, team_id: int) -> HttpResponse:
             refusal = error
         else:
             return redirect("organizer-team", slug, left.pk) if left else redirect("organizer-teams", slug)
-    shown = teams_of(chosen.competition).get(pk=chosen.pk)
+    shown = team_as_listed(chosen)
     return _page(request, "organizer/team.html", chosen.competition, refusal=refusal, team=shown)
 
 

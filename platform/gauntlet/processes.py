@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
 
+import psutil
+
 from gauntlet_runtime.tethered import tethered
 
 _STOP_SECONDS: Final = 15.0
@@ -58,14 +60,14 @@ class Processes:
 
         Raises:
             ProcessDied: it ended, or did not answer in time.
-            OSError: something else listens at this port, and would have answered in its place.
+            OSError: something else listens at this port.
         """
         if free_port(port) != port:
             raise OSError(f"port {port} is in use")
         command = [sys.executable, "-m", "uvicorn", "gauntlet.asgi:application", "--port", str(port)]
-        self.start("web", [*command, "--log-level", "warning", "--lifespan", "off"])
+        web = self.start("web", [*command, "--log-level", "warning", "--lifespan", "off"])
         deadline = time.monotonic() + _START_SECONDS
-        while not _answers(f"http://127.0.0.1:{port}/"):
+        while not (_listens(web.pid, port) and _answers(f"http://127.0.0.1:{port}/")):
             self.check()
             if time.monotonic() > deadline:
                 raise ProcessDied(f"the web server did not answer within {_START_SECONDS:.0f} s: {self.logs}/web.log")
@@ -121,6 +123,14 @@ def free_port(wanted: int) -> int:
             probe.bind(("127.0.0.1", port))
             return int(probe.getsockname()[1])
     raise OSError("no free port on 127.0.0.1")
+
+
+def _listens(process: int, port: int) -> bool:
+    """Whether it is this process that listens there: another may have come to the port first, and would answer."""
+    with contextlib.suppress(psutil.Error):
+        found = psutil.Process(process).net_connections("tcp")
+        return any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in found)
+    return False
 
 
 def _answers(url: str) -> bool:

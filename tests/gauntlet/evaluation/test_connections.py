@@ -39,7 +39,10 @@ def no_collection() -> Iterator[None]:
 
 def connections() -> int:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND backend_type = 'client backend'"
+        )
         count: int = cursor.fetchone()[0]
         return count
 
@@ -56,6 +59,6 @@ def test_a_lease_that_was_renewed_leaves_no_connection(
         with Lease(source, claim):
             assert source.renewed.wait(60)
     give_up = time.monotonic() + 30  # a server's process for a closed connection is there a moment longer
-    while connections() != before and time.monotonic() < give_up:
+    while connections() > before and time.monotonic() < give_up:
         time.sleep(0.02)
-    assert connections() == before
+    assert connections() <= before

@@ -75,7 +75,9 @@ def test_an_estimate_does_not_depend_on_what_workers_clocks_say(
     with monkeypatch.context() as patched:
         patched.setattr(timezone, "now", lambda: late)
         worker.finish_all()
-    assert tell(start()).evaluations[0].estimate_seconds == 0
+    told = tell(start()).evaluations[0].estimate_seconds
+    assert told is not None
+    assert 0 <= told < 60
 
 
 @pytest.mark.parametrize("off", [timedelta(days=3), timedelta(days=-3)])

@@ -27,6 +27,13 @@ from gauntlet.submissions.models import Submission
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(autouse=True)
+def noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No day ends between two uploads."""
+    moment = timezone.now().replace(hour=12, minute=0)
+    monkeypatch.setattr(timezone, "now", lambda: moment)
+
+
 def test_an_upload_becomes_a_submission(
     make_phase: Any, make_participant: Any, send: Any, agent_zip: Any, django_capture_on_commit_callbacks: Any
 ) -> None:
@@ -146,8 +153,11 @@ def _race(phase: Any, users: list[User], send: Any) -> list[str]:
 
 
 @pytest.fixture
-def slow_count(monkeypatch: Any) -> threading.Barrier:
-    """Makes both uploads count before either is written, as far as the lock lets them."""
+def slow_count(monkeypatch: Any, request: pytest.FixtureRequest) -> threading.Barrier:
+    """Makes both uploads count before either is written, as far as the lock lets them.
+
+    Its parameter is for how many seconds one waits for the other: not for long where the lock keeps that one away.
+    """
     from gauntlet.submissions import services
 
     together = threading.Barrier(2)
@@ -159,12 +169,13 @@ def slow_count(monkeypatch: Any) -> threading.Barrier:
         calls.number = getattr(calls, "number", 0) + 1
         if calls.number == 2:  # the count under the lock; the first is the early one
             with suppress(threading.BrokenBarrierError):  # the lock keeps the other one away
-                together.wait(timeout=1)
+                together.wait(timeout=request.param)
 
     monkeypatch.setattr(services, "check_allowance", counted)
     return together
 
 
+@pytest.mark.parametrize("slow_count", [1], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_of_two_uploads_for_the_last_attempt_one_is_taken(
     make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier
@@ -175,6 +186,7 @@ def test_of_two_uploads_for_the_last_attempt_one_is_taken(
     assert Submission.objects.count() == 1
 
 
+@pytest.mark.parametrize("slow_count", [1], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_of_two_members_uploads_for_their_teams_last_attempt_one_is_taken(
     make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier
@@ -190,6 +202,7 @@ def test_of_two_members_uploads_for_their_teams_last_attempt_one_is_taken(
     assert _race(phase, [captain, member], send) == ["quota_used", "taken"]
 
 
+@pytest.mark.parametrize("slow_count", [30], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_control_without_the_lock_both_are_taken(
     make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier, monkeypatch: Any
@@ -201,6 +214,7 @@ def test_control_without_the_lock_both_are_taken(
     assert _race(phase, [user, user], send) == ["taken", "taken"]
 
 
+@pytest.mark.parametrize("slow_count", [30], indirect=True)
 @pytest.mark.django_db(transaction=True)
 def test_two_participants_do_not_wait_for_each_other(
     make_phase: Any, make_participant: Any, send: Any, slow_count: threading.Barrier

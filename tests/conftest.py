@@ -7,6 +7,7 @@ docs/decisions/0033-tests-side-by-side.md.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -169,10 +170,11 @@ def _remove_dead_runs() -> None:
     """Stop and remove what a killed run left: its folder's name holds the process id."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         number = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if number.isdigit() and not psutil.pid_exists(int(number)) and folder.stat().st_uid == os.geteuid():
-            _remove(folder)
+        with contextlib.suppress(FileNotFoundError):  # two runs may find the same leftover
+            if number.isdigit() and not psutil.pid_exists(int(number)) and folder.stat().st_uid == os.geteuid():
+                _remove(folder)
 
 
 def _remove(folder: Path) -> None:
     services.stop(folder / "var")
-    shutil.rmtree(folder, ignore_errors=True)  # two runs may find the same leftover
+    shutil.rmtree(folder, ignore_errors=True)

@@ -192,10 +192,10 @@ def test_an_agent_that_waits_for_a_slow_environment_does_not_wait_on_its_sandbox
 
 def test_an_environment_that_takes_too_long_in_all_is_the_organizers_fault(room, monkeypatch):
     """Each of its answers comes in time; an agent that has what it needs may still answer."""
-    monkeypatch.setattr("gauntlet_runtime.run_job.ENVIRONMENT_SECONDS", 1.0)
+    monkeypatch.setattr("gauntlet_runtime.run_job.ENVIRONMENT_SECONDS", 2.0)
     outcome = room.agent(
         """
-slow = lambda e: tool(e, "slow", seconds=0.7)
+slow = lambda e: tool(e, "slow", seconds=1.2)
 patient, quick = next_episode(), None
 replies = [slow(patient) for _ in range(3)]
 say([status for status, _ in replies], replies[-1][1]["code"])
@@ -210,7 +210,7 @@ say(ask("POST", f"/episodes/{talks['id']}/messages", {"text": "hello"})[0])
     assert outcome.said == [[200, 200, 410], "episode_closed", [200, 200], 200, 410]
     late = ("failed", FailureCode.ENVIRONMENT_ERROR)
     assert endings(outcome) == [("e0", *late), ("e1", "answered", None), ("e2", *late)]
-    assert "took more than 1 seconds in all" in outcome.episodes[0].message
+    assert "took more than 2 seconds in all" in outcome.episodes[0].message
     assert outcome.kinds() == ["scenario", *["tool_call", "tool_result"] * 2, "end"]
 
 

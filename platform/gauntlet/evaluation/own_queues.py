@@ -21,7 +21,7 @@ from gauntlet.evaluation.states import JOB, EvaluationState, JobState
 from gauntlet.queues.access import is_owner
 from gauntlet.queues.errors import NotQueueOwner, QueueInUse, QueueNotUsable
 from gauntlet.queues.models import Queue
-from gauntlet.queues.services import hold_usable_queue
+from gauntlet.queues.services import hold_own_queue, hold_usable_queue
 
 #: The platform's queue that every installation has.
 PLATFORM: Final = "default"
@@ -82,12 +82,10 @@ def delete_queue(queue: Queue, *, actor: User) -> None:
     """End a queue with its tokens. Locks it. Emits ``queue.deleted``.
 
     Raises:
-        NotQueueOwner
+        QueueNotFound, NotQueueOwner
         QueueInUse: phases name it, or jobs wait or are in work in it.
     """
-    held = Queue.objects.select_for_update(of=["self"]).select_related("owner").get(pk=queue.pk)
-    if not is_owner(actor, held):
-        raise NotQueueOwner(f"Only {held.owner.username}, who owns this queue, may do this.")
+    held = hold_own_queue(queue, actor=actor, to_delete=True)
     if phases := list(phases_of(held)[: _NAMED + 1]):
         listed = ", ".join(phase_words(one) for one in phases[:_NAMED])
         more = " and others" if len(phases) > _NAMED else ""

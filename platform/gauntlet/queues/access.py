@@ -16,8 +16,6 @@ from gauntlet.queues.errors import NotQueueOwner, QueueNotFound, QueueTokenNotFo
 from gauntlet.queues.models import Queue, QueueToken
 from gauntlet.queues.selectors import queues_usable_by
 
-_NONE = "There is no such queue, or it is not shared with you."
-
 
 def may_make_queues(user: User | AnonymousUser) -> bool:
     """Whoever may bring a competition in may have machines of their own for it."""
@@ -41,7 +39,7 @@ def access_queue_as_user(user: User | AnonymousUser, name: str) -> Queue:
         raise NotSignedIn("Log in first.")
     queue = queues_usable_by(user).filter(name=name).first()
     if queue is None:
-        raise QueueNotFound(_NONE)
+        raise QueueNotFound.any_more()
     return queue
 
 

@@ -26,6 +26,7 @@ from gauntlet.queues.errors import (
     MayNotMakeQueues,
     NotQueueOwner,
     QueueNameTaken,
+    QueueNotFound,
     QueueNotUsable,
     TooMany,
 )
@@ -76,10 +77,10 @@ def share_queue(queue: Queue, *, username: str, actor: User) -> User:
     """Let somebody else use a queue for their competitions; again changes nothing. Locks it. Emits ``queue.shared``.
 
     Raises:
-        NotQueueOwner, TooMany
+        QueueNotFound, NotQueueOwner, TooMany
         CannotShare: there is no such person, or the queue is theirs.
     """
-    queue = _held(queue, actor)
+    queue = hold_own_queue(queue, actor=actor)
     person = User.objects.filter(username=username.strip(), is_active=True).first()
     if person is None:
         raise CannotShare(
@@ -102,9 +103,9 @@ def unshare_queue(queue: Queue, *, username: str, actor: User) -> bool:
     Phases that use it go on: see `gauntlet.evaluation.own_queues`. Emits ``queue.unshared``.
 
     Raises:
-        NotQueueOwner
+        QueueNotFound, NotQueueOwner
     """
-    queue = _held(queue, actor)
+    queue = hold_own_queue(queue, actor=actor)
     person = queue.organizers.filter(username=username.strip()).first()
     if person is None:
         return False
@@ -120,9 +121,9 @@ def issue_token(queue: Queue, *, label: str, actor: User) -> tuple[QueueToken, s
     Locks the queue. Emits ``queue.token_issued``.
 
     Raises:
-        NotQueueOwner, TooMany
+        QueueNotFound, NotQueueOwner, TooMany
     """
-    queue = _held(queue, actor)
+    queue = hold_own_queue(queue, actor=actor)
     if tokens_of(queue).count() >= MOST_TOKENS:
         raise TooMany(f"The queue has {MOST_TOKENS} tokens, as many as it may have. Revoke one that is not used.")
     plain = TOKEN_PREFIX + secrets.token_urlsafe(32)
@@ -144,9 +145,9 @@ def revoke_token(token: QueueToken, *, actor: User) -> None:
     Jobs that workers hold by it are taken from them at the next claim or sweep, and use no attempt.
 
     Raises:
-        NotQueueOwner
+        QueueNotFound, NotQueueOwner
     """
-    queue = _held(token.queue, actor)
+    queue = hold_own_queue(token.queue, actor=actor)
     if queue.tokens.filter(pk=token.pk, revoked_at__isnull=True).update(revoked_at=timezone.now()):
         record_event(queue, "queue.token_revoked", actor=actor, data={"token": str(token.pk), "label": token.label})
 
@@ -191,9 +192,17 @@ def hold_usable_queue(name: str, *, user: User) -> None:
         raise QueueNotUsable(f"There is no queue '{name[:64]}' that you may use. Its owner can share it with you.")
 
 
-def _held(queue: Queue, actor: User) -> Queue:
-    """The queue, locked and read anew; of the actor's own."""
-    held = Queue.objects.select_for_update(of=["self"], no_key=True).select_related("owner").get(pk=queue.pk)
+def hold_own_queue(queue: Queue, *, actor: User, to_delete: bool = False) -> Queue:
+    """The actor's own queue, read anew and locked until the transaction ends; call it in one.
+
+    Raises:
+        QueueNotFound: it was deleted meanwhile.
+        NotQueueOwner
+    """
+    rows = Queue.objects.select_for_update(of=["self"], no_key=not to_delete).select_related("owner")
+    held = rows.filter(pk=queue.pk).first()
+    if held is None:
+        raise QueueNotFound.any_more()
     if not is_owner(actor, held):
         raise NotQueueOwner(f"Only {held.owner.username}, who owns this queue, may do this.")
     return held

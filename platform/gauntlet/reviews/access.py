@@ -16,8 +16,6 @@ from gauntlet.reviews.errors import ItemNotFound, ParticipantsMayNotReview, Stud
 from gauntlet.reviews.models import Item, Reviewer, Study
 from gauntlet.submissions.models import Submission
 
-_NONE = "There is no such study, or you were not invited to it."
-
 
 def takes_part(user: User, competition: Competition) -> bool:
     """Whether somebody takes part in a competition, has asked to, or has ever submitted; organizers never count."""
@@ -38,9 +36,9 @@ def access_study_as_organizer(user: Person, study_id: UUID, *, slug: str | None 
         raise NotSignedIn("Log in first.")
     study = Study.objects.filter(pk=study_id).select_related("phase__competition").first()
     if study is None or (slug is not None and study.phase.competition.slug != slug):
-        raise StudyNotFound(_NONE)
+        raise StudyNotFound.any_more()
     if not is_organizer(user, study.phase.competition):
-        raise StudyNotFound(_NONE)
+        raise StudyNotFound.any_more()
     return study
 
 
@@ -56,7 +54,7 @@ def access_study_as_reviewer(user: Person, study_id: UUID) -> Reviewer:
         Reviewer.objects.filter(study=study_id, user=user).select_related("study__phase__competition", "user").first()
     )
     if reviewer is None:
-        raise StudyNotFound(_NONE)
+        raise StudyNotFound.any_more()
     if takes_part(user, reviewer.study.phase.competition):
         raise ParticipantsMayNotReview(
             "You take part in this competition, and its participants may not review it. "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from gauntlet.api_errors import DomainError
 from gauntlet_scoring.failures import Owner
@@ -13,6 +13,11 @@ class StudyNotFound(DomainError):
 
     code: ClassVar = "not_found"
     status: ClassVar = 404
+
+    @classmethod
+    def any_more(cls) -> Self:
+        """One answer for "never was", "is over" and "not yours"."""
+        return cls("There is no such study, or you were not invited to it.")
 
 
 class ItemNotFound(DomainError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 from typing import Final
+from uuid import UUID
 
 from django.db import transaction
 
@@ -14,7 +15,7 @@ from gauntlet.competitions.models import Competition, Phase, Scenario
 from gauntlet.reviews import drawing
 from gauntlet.reviews.access import takes_part
 from gauntlet.reviews.criteria import KEYS
-from gauntlet.reviews.errors import CannotDraw, CannotInvite, HasAnswered, StudyClosed
+from gauntlet.reviews.errors import CannotDraw, CannotInvite, HasAnswered, StudyClosed, StudyNotFound
 from gauntlet.reviews.models import STUDY as MACHINE
 from gauntlet.reviews.models import Item, Judgement, Rating, Reviewer, Study, StudyKind, StudyState
 from gauntlet.reviews.sampling import draw
@@ -123,13 +124,14 @@ def invite(study: Study, *, names: Iterable[str], actor: User) -> list[Reviewer]
     Emits ``study.invited`` for each new one, whom this returns.
 
     Raises:
+        StudyNotFound
         CannotInvite: somebody has no account, is switched off, or takes part in the competition.
     """
     competition = study.phase.competition
     wanted = list(dict.fromkeys(name.strip() for name in names if name.strip()))
     if not wanted:
         raise CannotInvite("Name at least one person, by user name.")
-    Study.objects.select_for_update().get(pk=study.pk)
+    _held(study.pk)
     there = set(study.reviewers.values_list("user", flat=True))
     people = {user.username: user for user in User.objects.filter(username__in=wanted, is_active=True)}
     if len(there | {user.pk for user in people.values()}) > MOST_REVIEWERS:
@@ -159,9 +161,9 @@ def withdraw(study: Study, *, reviewer_id: int, actor: User) -> str:
     Emits ``study.withdrawn``.
 
     Raises:
-        HasAnswered
+        StudyNotFound, HasAnswered
     """
-    Study.objects.select_for_update().get(pk=study.pk)
+    _held(study.pk)
     reviewer = study.reviewers.filter(pk=reviewer_id).select_related("user").first()
     if reviewer is None:
         return ""
@@ -184,7 +186,7 @@ def save_judgement(reviewer: Reviewer, item: Item, *, answers: Mapping[str, bool
         comment: in the expert's own words.
 
     Raises:
-        StudyClosed
+        StudyNotFound, StudyClosed
     """
     _needs_open(reviewer)
     given = {key: answers.get(key) for key in KEYS}
@@ -199,7 +201,7 @@ def save_rating(reviewer: Reviewer, item: Item, *, value: int | None, comment: s
     """Keep how real somebody finds a scenario; a later rating replaces it. Locks the study.
 
     Raises:
-        StudyClosed
+        StudyNotFound, StudyClosed
     """
     _needs_open(reviewer)
     made, _ = Rating.objects.update_or_create(
@@ -213,7 +215,7 @@ def save_background(reviewer: Reviewer, *, role: str, years: int, familiarity: s
     """Keep what somebody says of themselves. Locks the study.
 
     Raises:
-        StudyClosed
+        StudyNotFound, StudyClosed
     """
     _needs_open(reviewer)
     reviewer.role, reviewer.years, reviewer.familiarity = _storable(role)[:100], years, familiarity
@@ -221,10 +223,29 @@ def save_background(reviewer: Reviewer, *, role: str, years: int, familiarity: s
 
 
 def _needs_open(reviewer: Reviewer) -> None:
-    """Hold the study while an answer is written: it is in before the study closes, or refused."""
-    study = Study.objects.select_for_update().get(pk=reviewer.study_id)
+    """Hold the study while an answer is written: it is in before the study closes, or refused.
+
+    Raises:
+        StudyNotFound: it is gone, or the invitation was taken back meanwhile.
+        StudyClosed
+    """
+    study = _held(reviewer.study_id)
+    if not study.reviewers.filter(pk=reviewer.pk).exists():
+        raise StudyNotFound.any_more()
     if study.state != StudyState.OPEN:
         raise StudyClosed("This study is closed; answers can no longer be changed.")
+
+
+def _held(study_id: UUID) -> Study:
+    """A study, read anew and locked.
+
+    Raises:
+        StudyNotFound: it is gone.
+    """
+    study = Study.objects.select_for_update().filter(pk=study_id).first()
+    if study is None:
+        raise StudyNotFound.any_more()
+    return study
 
 
 def _storable(text: str) -> str:
@@ -233,18 +254,26 @@ def _storable(text: str) -> str:
 
 
 def close(study: Study, *, actor: User) -> None:
-    """Take no more answers; again changes nothing. Emits ``study.closed``."""
+    """Take no more answers; again changes nothing. Emits ``study.closed``.
+
+    Raises:
+        StudyNotFound
+    """
     _move(study, StudyState.CLOSED, actor=actor)
 
 
 def reopen(study: Study, *, actor: User) -> None:
-    """Take answers again; again changes nothing. Emits ``study.open``."""
+    """Take answers again; again changes nothing. Emits ``study.open``.
+
+    Raises:
+        StudyNotFound
+    """
     _move(study, StudyState.OPEN, actor=actor)
 
 
 @transaction.atomic
 def _move(study: Study, state: StudyState, *, actor: User) -> None:
-    row = Study.objects.select_for_update().get(pk=study.pk)
+    row = _held(study.pk)
     if row.state != state:
         MACHINE.check(row.state, state)
         record_event(row, f"study.{state}", actor=actor, before=row.state, after=state)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from gauntlet.processes import Processes, free_port, platform_processes
 
@@ -116,6 +116,7 @@ def browser(django_db_setup: None) -> Iterator[Browser]:
     It is closed with the module: while it runs, Playwright's event loop is in the way of every other test's queries.
     """
     with sync_playwright() as play, tempfile.TemporaryDirectory() as cache:
+        expect.set_options(timeout=30_000)  # in ms: a busy machine takes longer than Playwright's own five seconds
         started = play.chromium.launch(executable_path=CHROMIUM, args=[*ARGUMENTS, f"--disk-cache-dir={cache}"])
         yield started
         started.close()

@@ -44,6 +44,7 @@ def test_six_keys_and_enter_judge_a_trajectory(place: str, page: Page, in_databa
     page.goto(place)
     page.keyboard.press("Enter")  # on "Begin", which has the focus
     expect(page.get_by_role("heading", level=1)).to_have_text("Trajectory 1 of 12")
+    page.wait_for_load_state()  # until then nothing listens to the keys
     saved = page.locator("[data-told]")
     for key in "yynyyn":
         page.keyboard.press(key)

@@ -168,11 +168,11 @@ def read_csv() -> Callable[[Path], list[dict[str, str]]]:
 @pytest.fixture(scope="session")
 def couchdb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server on the loopback that speaks CouchDB's protocol and keeps everything in memory."""
+    server = pouchdb_server()  # may take long, so before a port is looked for
+    folder = tmp_path_factory.mktemp("pouchdb")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    folder = tmp_path_factory.mktemp("pouchdb")
-    server = pouchdb_server()
     command = ["node", str(server), "--in-memory", "--host", "127.0.0.1", "--port", str(port), "--no-stdout-logs"]
     with (
         (folder / "output").open("w") as output,

@@ -15,6 +15,7 @@ from pathlib import Path
 import docker
 import pytest
 
+from gauntlet_runtime.sandbox import this_process
 from gauntlet_runtime.sandbox.interface import Run, Sandbox, SandboxSpec
 from gauntlet_runtime.zoo.keeper import Keeper
 from gauntlet_runtime.zoo.leftovers import leftovers
@@ -130,6 +131,27 @@ def test_a_process_that_lives_on_and_what_lies_about_are_noticed(keeper, planted
     (tmp_path / "runs" / "mine-agent-1").mkdir(parents=True)
     assert leftovers("mine", sandbox=keeper.sandbox, state=tmp_path) == ["record mine-agent-1"]
     assert leftovers("other", sandbox=keeper.sandbox, state=tmp_path) == []
+
+
+def test_a_container_that_lies_about_is_noticed(runs, tmp_path):
+    sandbox = runs.keeper("docker").sandbox
+    spec = SandboxSpec(image="gauntlet/agent", command=["true"], label="mine-agent-1", owner=this_process())
+    with sandbox.prepare(spec):
+        (found,) = leftovers("mine", sandbox=sandbox, state=tmp_path)
+        assert leftovers("other", sandbox=sandbox, state=tmp_path) == []
+    assert found.startswith("container mine-agent-1-")
+    assert leftovers("mine", sandbox=sandbox, state=tmp_path) == []
+
+
+def test_nothing_that_a_program_brings_about_looks_for_a_proxy(runs, planted, monkeypatch):
+    """That would go through the environment, which another thread may change meanwhile."""
+    keeper = runs.keeper("docker")
+
+    def look(url, no_proxy):
+        raise KeyError(url)
+
+    monkeypatch.setattr("requests.sessions.get_environ_proxies", look)
+    assert keeper.run(planted()).problems == []
 
 
 def test_a_running_process_is_found_by_uid_and_group_and_a_dead_one_is_not():

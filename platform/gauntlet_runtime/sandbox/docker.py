@@ -48,7 +48,7 @@ from gauntlet_runtime.sandbox.records import (
 )
 from gauntlet_runtime.sandbox.supervision import Setting
 
-LABEL = "org.gauntlet.run"  # on every container of ours: the run's name
+_LABEL = "org.gauntlet.run"  # on every container of ours: the run's name
 _STATE_LABEL = "org.gauntlet.state"  # whose: workers with another state folder leave it alone
 _DIGEST_LABEL = "org.gauntlet.digest"
 _TIMEOUT = 60  # seconds that the engine may take to answer
@@ -103,7 +103,9 @@ class Docker(Sandbox):
         if self._client is None:
             try:
                 client = docker.from_env(timeout=_TIMEOUT)
-                client.api.trust_env = False  # it is on this host: no proxy, and no look for one at each request
+                # It is on this host, so no proxy. To look for one at each request would be slow, and goes through the
+                # environment, which another thread may change meanwhile.
+                client.api.trust_env = False
                 client.ping()
                 runtimes = client.info().get("Runtimes") or {}
             except ENGINE_ERRORS as error:
@@ -288,7 +290,7 @@ class Docker(Sandbox):
             # The runtime makes a network namespace all the same; for a network the engine would start itself twice.
             "network_disabled": True,
             "stdin_open": True,  # and closed for good when the connection that attaches to it ends
-            "labels": {LABEL: run, _STATE_LABEL: str(self._state)},
+            "labels": {_LABEL: run, _STATE_LABEL: str(self._state)},
             "host_config": host_config,
         }
 
@@ -303,13 +305,20 @@ class Docker(Sandbox):
             draft.rename(file)
         return file
 
+    def containers(self) -> list[str]:
+        try:
+            found = self._connect().api.containers(all=True, filters={"label": _LABEL})
+        except ENGINE_ERRORS as error:
+            raise SandboxUnavailable(f"Docker went away: {error}") from error
+        return [container["Labels"][_LABEL] for container in found]
+
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         client = self._connect()
         reaped = []
         for record in read_records(self._runs):
             if is_alive(record.owner):
                 continue
-            ours: dict[str, str | list[str] | bool] = {"label": f"{LABEL}={record.run}"}
+            ours: dict[str, str | list[str] | bool] = {"label": f"{_LABEL}={record.run}"}
             try:
                 # What another reaper removes between the listing and the look at each is no reason to give up.
                 for container in client.containers.list(all=True, filters=ours, ignore_removed=True):

@@ -250,6 +250,14 @@ class Sandbox(ABC):
     def drop_spares(self) -> None:  # noqa: B027  as above
         """Remove what was made ready and nobody has used. Idempotent."""
 
+    def containers(self) -> list[str]:
+        """The runs, whoever's they are, of which the engine has a container; none where there is no engine.
+
+        Raises:
+            SandboxUnavailable: the engine does not answer.
+        """
+        return []
+
     @abstractmethod
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         """Remove what runs left whose ``owner`` is no longer alive; return their labels."""

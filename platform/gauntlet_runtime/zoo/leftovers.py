@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
-import docker
-
-from gauntlet_runtime.sandbox.docker import LABEL
+from gauntlet_runtime.sandbox.cgroups import OURS, ROOT
 from gauntlet_runtime.sandbox.interface import Sandbox
-
-_GROUPS: Final = Path("/sys/fs/cgroup")
 
 
 def leftovers(label: str, *, sandbox: Sandbox, state: Path) -> list[str]:
-    """Records, control groups and containers of the runs whose label begins with ``label``."""
+    """Records, control groups and containers of the runs whose label begins with ``label``.
+
+    Raises:
+        SandboxUnavailable: the engine, where the backend has one, does not answer.
+    """
     found = [f"record {path.name}" for folder in state.glob("*runs") for path in folder.glob(f"{label}-*")]
-    for pattern in ("gauntlet", "*/gauntlet", "*/*/gauntlet", "*/*/*/gauntlet"):  # version 2, version 1, nested
-        found += [f"control group {path}" for path in _GROUPS.glob(f"{pattern}/{label}-*")]
-    if sandbox.name == "docker":
-        with contextlib.closing(docker.from_env()) as client:
-            containers = client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True)
-            names = [str(container.labels.get(LABEL)) for container in containers]
-            found += [f"container {name}" for name in names if name.startswith(f"{label}-")]
-    return found
+    found += [f"control group {path}" for path in control_groups(f"{label}-")]
+    return found + [f"container {name}" for name in sandbox.containers() if name.startswith(f"{label}-")]
+
+
+def control_groups(prefix: str) -> Iterator[Path]:
+    """Those of this host's sandboxes whose name begins so, in every hierarchy.
+
+    Others' groups come and go meanwhile; `os.walk` does not mind.
+    """
+    for folder, names, _ in os.walk(ROOT):
+        if folder.endswith(f"/{OURS}"):
+            yield from (Path(folder, name) for name in names if name.startswith(prefix))

@@ -119,6 +119,9 @@ class WatchedSandbox(Sandbox):
     def submitted_image(self, archive: Path, *, digest: str) -> AbstractContextManager[str]:
         return self._inner.submitted_image(archive, digest=digest)
 
+    def containers(self) -> list[str]:
+        return self._inner.containers()
+
     def reap(self, is_alive: Callable[[str], bool]) -> list[str]:
         return self._inner.reap(is_alive)
 

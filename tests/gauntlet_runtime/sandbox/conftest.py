@@ -21,6 +21,7 @@ import pytest
 
 from gauntlet_runtime.sandbox import open_sandbox, this_process
 from gauntlet_runtime.sandbox.interface import Run, Sandbox, SandboxSpec, Verdict
+from gauntlet_runtime.zoo.leftovers import control_groups
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 IMAGE = "gauntlet/agent"
@@ -172,7 +173,7 @@ def remains(sandbox: Sandbox, state_folder: Path, label: str) -> Callable[[], li
 
     def look() -> list[str]:
         found = [str(path) for folder in state_folder.glob("*runs") for path in folder.iterdir()]
-        found += [str(path) for path in Path("/sys/fs/cgroup").glob(f"**/gauntlet/{label}*")]
+        found += map(str, control_groups(label))
         if sandbox.name == "docker":
             with contextlib.closing(docker.from_env()) as client:
                 ours = {"label": f"org.gauntlet.state={state_folder}"}
@@ -189,19 +190,22 @@ def parent_of(pid: int) -> int:
     raise AssertionError(f"process {pid} has no parent")
 
 
-def _processes_with_uid(uid: int) -> list[int]:
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            for line in status.read_text().splitlines():
-                if line.startswith("Uid:") and str(uid) in line.split():
-                    found.append(int(status.parent.name))
-    return found
-
-
 @pytest.fixture
-def processes_with_uid() -> Callable[[int], list[int]]:
-    return _processes_with_uid
+def processes_with_uid(label: str) -> Callable[[int], list[int]]:
+    """The processes that have a uid, but for those of another test's run: it leases from the same range."""
+
+    def look(uid: int) -> list[int]:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                lines = (folder / "status").read_text().splitlines()
+                _, ours, run = (folder / "cgroup").read_text().partition("/gauntlet/")
+                has_it = any(line.startswith("Uid:") and str(uid) in line.split() for line in lines)
+                if has_it and (not ours or run.startswith(label)):
+                    found.append(int(folder.name))
+        return found
+
+    return look
 
 
 def wait_until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:

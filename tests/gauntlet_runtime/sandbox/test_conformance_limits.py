@@ -125,7 +125,7 @@ except BlockingIOError:
 def test_a_fork_bomb_stays_in_its_box(execute, processes_with_uid):
     finished = execute(
         "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
-        limits=Limits(processes=40, seconds=2, cpus=0.5),
+        limits=Limits(processes=40, seconds=5, cpus=0.5),
     )
     assert finished.verdict.cause is Cause.TIME_LIMIT
     assert finished.verdict.process_limit_hits > 0

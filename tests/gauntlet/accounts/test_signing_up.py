@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -53,6 +54,43 @@ def test_a_name_is_taken_whatever_its_case(client: Client, make_user: Callable[.
     make_user("Ada")
     assert sign_up(client) == 200
     assert User.objects.count() == 1
+
+
+def sign_up_after_another(overlapping: Any, username: str, email: str) -> Any:
+    """What Ada is answered where somebody else signs up after her form was checked, and before she is saved."""
+    form = {"username": "ada", "email": "ada@example.org", "password1": PASSWORD, "password2": PASSWORD}
+    return overlapping(
+        lambda: User.objects.create_user(username, email), lambda: Client().post("/accounts/signup/", form)
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("username", "email", "said"),
+    [
+        ("ada", "ada@example.org", "A user with that username already exists."),  # a double click
+        ("ada", "other@example.org", "A user with that username already exists."),
+        ("other", "ada@example.org", "A user is already registered with this email address."),
+    ],
+)
+def test_of_two_who_sign_up_at_once_the_second_is_told_what_is_taken(
+    username: str, email: str, said: str, overlapping: Any
+) -> None:
+    answer = sign_up_after_another(overlapping, username, email)
+    assert (answer.status_code, said in answer.content.decode()) == (200, True)
+    assert list(User.objects.values_list("username", flat=True)) == [username]
+    assert not mail.outbox
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_addresses_are_confirmed_the_answer_does_not_tell_whether_one_is_taken(
+    overlapping: Any, settings: Any, client: Client
+) -> None:
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    answer = sign_up_after_another(overlapping, "other", "ada@example.org")
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/confirm-email/")
+    assert [message.to for message in mail.outbox] == [["ada@example.org"]]  # who has it is told by mail
+    assert list(User.objects.values_list("username", flat=True)) == ["other"]
 
 
 @pytest.mark.parametrize("login", ["ada", "ada@example.org"])

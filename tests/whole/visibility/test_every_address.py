@@ -18,6 +18,7 @@ OURS = {
     "",
     "terms/",
     "theme",
+    "accounts/signup/",
     "accounts/profile/",
     "accounts/tokens/",
     "accounts/tokens/<uuid:token_id>/revoke",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
 
 from gauntlet.competitions.models import Competition, Participation, Phase
 
@@ -16,8 +18,17 @@ else:
     CompetitionAdminBase = PhaseAdminBase = ParticipationAdminBase = admin.ModelAdmin
 
 
+class _SavesChanges:
+    """Saves what was changed in the form alone: any other column may have got another value since the row was read."""
+
+    def save_model(self, request: HttpRequest, obj: Model, form: Any, change: bool) -> None:
+        """Save a new row as a whole; of one that was there the columns that differ, not its many-to-many relations."""
+        columns = {field.name for field in obj._meta.concrete_fields}
+        obj.save(update_fields=columns.intersection(form.changed_data) if change else None)
+
+
 @admin.register(Competition)
-class CompetitionAdmin(CompetitionAdminBase):
+class CompetitionAdmin(_SavesChanges, CompetitionAdminBase):
     """Competitions; who organizes them can be changed here."""
 
     list_display = ("slug", "title", "organizer", "published", "created_at")
@@ -29,7 +40,7 @@ class CompetitionAdmin(CompetitionAdminBase):
 
 
 @admin.register(Phase)
-class PhaseAdmin(PhaseAdminBase):
+class PhaseAdmin(_SavesChanges, PhaseAdminBase):
     """Phases; windows and quotas can be changed here."""
 
     list_display = ("competition", "index", "name", "start", "end", "visibility")

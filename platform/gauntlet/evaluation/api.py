@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
@@ -156,7 +157,8 @@ class EvaluationScoringInput(APIView):
 async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpResponseBase:
     """Server-sent events of a submission: one ``state`` event at once, then one at each change, until it is final.
 
-    A session's cookie opens it, since a browser's EventSource sends no token, and so does a token.
+    A session's cookie opens it, since a browser's EventSource sends no token, and so does a token. Who may not read any
+    more by the time that something is to be told is told nothing, and the stream ends.
     """
     try:
         user = await _reader(request)
@@ -165,7 +167,7 @@ async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpRe
         return JsonResponse({"code": error.code, "message": error.message}, status=error.status)
     except AuthenticationFailed as error:
         return JsonResponse({"code": "not_signed_in", "message": str(error.detail)}, status=401)
-    response = StreamingHttpResponse(_stream(user, submission_id, first), content_type="text/event-stream")
+    response = StreamingHttpResponse(_stream(request, submission_id, first), content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"  # a reverse proxy hands events on at once
     return response
@@ -173,9 +175,11 @@ async def submission_events(request: HttpRequest, submission_id: UUID) -> HttpRe
 
 @sync_to_async
 def _reader(request: HttpRequest) -> User | AnonymousUser:
+    """Who reads, as it is now and not as it was when the request came: the same one is asked about for minutes."""
     found = TokenAuthentication().authenticate(Request(request))
     if found is None:
-        return request.user
+        request.session = type(request.session)(request.session.session_key)  # read anew: it may have been ended
+        return get_user(request)
     user, token = found
     check_scope(token, TokenScope.READ)
     return user
@@ -203,7 +207,7 @@ def _read(user: Any, submission_id: UUID, now: float) -> _Told:
     return _Told(payload=payload, final=story.final, version=version, at=now)
 
 
-async def _told_anew(user: Any, submission_id: UUID, before: _Told) -> _Told:
+async def _told_anew(request: HttpRequest, submission_id: UUID, before: _Told) -> _Told:
     """The story as it is now. Most of the time nothing has changed, and one cheap statement says so.
 
     What others do to it (its place in the queue, the leader's score) and what time does (a reveal) has no version: that
@@ -213,10 +217,10 @@ async def _told_anew(user: Any, submission_id: UUID, before: _Told) -> _Told:
         version = await sync_to_async(submission_version)(submission_id)
         if version == before.version:
             return before
-    return await _tell(user, submission_id)
+    return await _tell(await _reader(request), submission_id)
 
 
-async def _stream(user: Any, submission_id: UUID, first: _Told) -> AsyncIterator[str]:
+async def _stream(request: HttpRequest, submission_id: UUID, first: _Told) -> AsyncIterator[str]:
     said = ""
     told = first
     deadline = asyncio.get_running_loop().time() + _STREAM_SECONDS
@@ -230,8 +234,8 @@ async def _stream(user: Any, submission_id: UUID, first: _Told) -> AsyncIterator
             return
         await asyncio.sleep(_POLL_SECONDS)
         try:
-            told = await _told_anew(user, submission_id, told)
-        except DomainError:
+            told = await _told_anew(request, submission_id, told)
+        except (DomainError, AuthenticationFailed):
             return
 
 

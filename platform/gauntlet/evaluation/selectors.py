@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
 
 from gauntlet.accounts.models import User
 from gauntlet.competitions.models import Phase, Takes
@@ -50,9 +50,18 @@ _NEWEST: Final = ~Exists(
 )
 
 
-def current_evaluations(submission: Submission) -> list[Evaluation]:
-    """The newest evaluation of each task, in the order of tasks."""
-    return list(submission.evaluations.filter(_NEWEST).select_related("task").order_by("task__index"))
+def current_evaluations(submission: Submission) -> Sequence[Evaluation]:
+    """The newest evaluation of each task, in the order of tasks.
+
+    The end of one may change what the submission counts as. That is read again in the same statement and set on
+    ``submission``: else an end might be told together with what was before it.
+    """
+    newest = submission.evaluations.filter(_NEWEST).select_related("task").order_by("task__index")
+    counted = newest.annotate(counts_as=F("submission__counts_as"), given_back_for=F("submission__given_back_for"))
+    evaluations = list(counted)
+    for one in evaluations[:1]:
+        submission.counts_as, submission.given_back_for = one.counts_as, one.given_back_for
+    return evaluations
 
 
 def status_of(submission: Submission, evaluations: Sequence[Evaluation]) -> str:

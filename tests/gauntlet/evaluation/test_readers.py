@@ -14,7 +14,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
 from django.db.models.functions import Now
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation import api, claims
@@ -104,10 +104,12 @@ class Readers:
             return row["status"], 0, row["status"] == "finished"
 
         told: list[Any] = []
+        request = RequestFactory().get("/")
+        request.session = client.session
 
         def events() -> tuple[str, int, bool]:
             if told:
-                told[:] = [async_to_sync(api._told_anew)(self.user, self.pk, told[0])]
+                told[:] = [async_to_sync(api._told_anew)(request, self.pk, told[0])]
             else:
                 told[:] = [async_to_sync(api._tell)(self.user, self.pk)]
             return _of_story(json.loads(told[0].payload))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import BinaryIO, Final
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import F
 
-from gauntlet.evaluation.claims import lease_of
+from gauntlet.evaluation.claims import lease_of, lock_held
 from gauntlet.evaluation.errors import TooManyRecords
 from gauntlet.evaluation.models import Job, JobKind, SentRecord
 from gauntlet.evaluation.remote_jobs import episodes_of
@@ -33,6 +34,7 @@ def keep_record(held: Job, archive: BinaryIO) -> None:
     Raises:
         RecordRefused: it is no record of an episode of this job.
         TooManyRecords
+        LeaseLost: while it came or was stored, the job was taken away or its evaluation ended.
     """
     episode = UUID(check_record(archive, episodes=episodes_of(held), most_bytes=most_bytes(held)))
     archive.seek(0)
@@ -40,14 +42,15 @@ def keep_record(held: Job, archive: BinaryIO) -> None:
     _note(held, lease_of(held), episode, artifact)
 
 
+@transaction.atomic
 def _note(held: Job, lease: UUID, episode: UUID, artifact: Artifact) -> None:
+    lock_held(job=held.pk, token=lease)
     noted = SentRecord.objects.filter(job=held, episode=episode)
     if noted.filter(lease=lease, artifact=artifact).exists():
         return
-    row = SentRecord(job=held, episode_id=episode, lease=lease, artifact=artifact)
-    if SentRecord.objects.bulk_create([row], ignore_conflicts=True) and noted.filter(lease=lease, artifact=artifact):
-        return
-    if not noted.filter(times__lt=_MOST_TIMES).update(lease=lease, artifact=artifact, times=F("times") + 1):
+    if not noted.exists():
+        SentRecord.objects.create(job=held, episode_id=episode, lease=lease, artifact=artifact)
+    elif not noted.filter(times__lt=_MOST_TIMES).update(lease=lease, artifact=artifact, times=F("times") + 1):
         raise TooManyRecords(f"A record of this episode was sent {_MOST_TIMES} times already.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Final
 from uuid import UUID
 
 from django.db import transaction
@@ -19,6 +20,9 @@ from gauntlet.evaluation.states import EvaluationState
 from gauntlet.evaluation.transitions import database_now, move_evaluation
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import cancel_unchecked
+
+_CANCELLABLE: Final = (*GOING_ON, EvaluationState.WAITING)
+_MOST_LISTINGS: Final = 10  # of a submission's evaluations: whoever goes on starting others is not raced for ever
 
 
 @transaction.atomic(savepoint=False)
@@ -86,8 +90,8 @@ def cancel_evaluation(evaluation: UUID, *, actor: User) -> bool:
     Locks the evaluation. Its jobs are dropped on commit: their workers lose the lease and kill their sandboxes.
     Emits evaluation.cancelled.
     """
-    locked = Evaluation.objects.select_for_update().get(pk=evaluation)
-    if locked.state not in (*GOING_ON, EvaluationState.WAITING):
+    locked = Evaluation.objects.select_for_update().filter(pk=evaluation, state__in=_CANCELLABLE).first()
+    if locked is None:
         return False
     move_evaluation(locked, EvaluationState.CANCELLED, actor=actor)
     drop_jobs_on_commit(locked)
@@ -97,9 +101,15 @@ def cancel_evaluation(evaluation: UUID, *, actor: User) -> bool:
 def cancel_submission(submission: Submission, *, actor: User) -> int:
     """Cancel a submission in whatever state it is; return how much of it there was to cancel.
 
-    That is the submission itself while it is not accepted, and later its evaluations that have not ended.
+    That is the submission itself while it is not accepted, and later its evaluations that have not ended. They are
+    listed again until there is none: one that had ended by the time it was to be cancelled may have been started anew.
     """
     if cancel_unchecked(submission, actor=actor):
         return 1
-    pks = submission.evaluations.values_list("pk", flat=True)
-    return sum(cancel_evaluation(pk, actor=actor) for pk in list(pks))
+    cancelled = 0
+    for _ in range(_MOST_LISTINGS):
+        going_on = list(submission.evaluations.filter(state__in=_CANCELLABLE).values_list("pk", flat=True))
+        if not going_on:
+            break
+        cancelled += sum(cancel_evaluation(pk, actor=actor) for pk in going_on)
+    return cancelled

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import RequestFactory
@@ -389,6 +389,27 @@ def test_one_episodes_record_is_replaced_only_so_often(
     answers = [remote.send(running, remote.record(episode)) for _ in range(4)]
     assert [answer.status_code for answer in answers] == [204, 204, 204, 409]
     assert SentRecord.objects.count() == 1
+
+
+@pytest.mark.parametrize("claimed_again", [False, True])
+def test_a_record_whose_lease_is_lost_while_it_comes_is_not_kept_nor_takes_anothers_place(
+    claimed_again: bool, remote: Any, running: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    episode = running.spec.episodes[0].episode
+    store, newer = remote_records.store, []
+
+    def store_late(*given: Any, **more: Any) -> Artifact:
+        monkeypatch.setattr(remote_records, "store", store)
+        assert remote.about(running, "POST", "hand-back").status_code == 204
+        if claimed_again:
+            newer.append(remote.must_claim())
+            assert remote.send(newer[0], remote.record(episode)).status_code == 204
+        return store(*given, **more)
+
+    monkeypatch.setattr(remote_records, "store", store_late)
+    answer = remote.send(running, remote.record(episode))
+    assert (answer.status_code, answer.json()["code"]) == (409, "lease_lost")
+    assert list(SentRecord.objects.values_list("lease", "times")) == [(UUID(one.token), 1) for one in newer]
 
 
 def test_nothing_is_taken_that_would_fill_the_disk(remote: Any, running: Claim, settings: Any) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -19,6 +20,7 @@ from gauntlet.evaluation import claims
 from gauntlet.evaluation.errors import QueueIsServed, RunsNowhereElse
 from gauntlet.evaluation.models import Evaluation, Job, Worker
 from gauntlet.evaluation.selectors import submission_story
+from gauntlet.evaluation.services import cancel_submission
 from gauntlet.evaluation.stranded import end_stranded, stranded_of
 
 pytestmark = pytest.mark.django_db
@@ -157,3 +159,30 @@ def test_by_the_api_and_on_the_organizers_page(begun: Evaluation, phase: Phase, 
     assert "1 run began again." in done.content.decode()
     assert client.post(api, sent, "application/json").json() == {"ended": 0}
     assert "Begun where nobody works now" not in client.get(page).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_cancels_while_it_is_started_anew_cancels_what_is_started(
+    begun: Evaluation, phase: Phase, until_somebody_waits: Callable[[], None]
+) -> None:
+    Phase.objects.filter(pk=phase.pk).update(queue="default")
+    phase.refresh_from_db()
+    participant = begun.submission.participant
+
+    def cancel() -> int:
+        try:
+            return cancel_submission(begun.submission, actor=participant)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Evaluation.objects.select_for_update().get(pk=begun.pk)
+            cancelled = pool.submit(cancel)
+            until_somebody_waits()  # it has listed the first one
+            assert end_stranded(phase, queue="gpu-lab", again=True, actor=phase.competition.organizer) == 1
+        assert cancelled.result(timeout=60) == 1
+    first, second = begun.submission.evaluations.order_by("number")
+    assert (first.state, second.state) == ("cancelled", "cancelled")
+    assert set(second.jobs.values_list("state", flat=True)) == {"failed"}
+    assert cancel_submission(begun.submission, actor=participant) == 0

@@ -7,7 +7,7 @@ therefore does not touch its other jobs while holding it: they are dropped after
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -205,13 +205,24 @@ def drop_jobs_on_commit(evaluation: Evaluation) -> None:
 
 def _drop_jobs(jobs: QuerySet[Job]) -> int:
     leftovers = jobs.filter(state__in=[JobState.READY, JobState.LEASED]).exclude(evaluation__state__in=GOING_ON)
-    return sum(_drop(pk) for pk in list(leftovers.values_list("pk", flat=True)))
+    return _one_by_one(leftovers, _drop)
+
+
+def _one_by_one(jobs: QuerySet[Job], do: Callable[[uuid.UUID], int]) -> int:
+    """Do something with each job; one with which it fails is logged, and keeps no other waiting."""
+    done = 0
+    for pk in list(jobs.values_list("pk", flat=True)):
+        try:
+            done += do(pk)
+        except Exception:
+            log.exception("job.not_swept", job=str(pk))
+    return done
 
 
 @transaction.atomic
 def _drop(pk: uuid.UUID) -> int:
-    job = Job.objects.select_for_update().get(pk=pk)
-    if job.state not in (JobState.READY, JobState.LEASED):
+    job = Job.objects.select_for_update().filter(pk=pk, state__in=[JobState.READY, JobState.LEASED]).first()
+    if job is None:
         return 0
     move_job(job, JobState.FAILED)
     return 1
@@ -230,7 +241,7 @@ def take_from_dead_workers() -> int:
 
     Workers do so whenever they claim: while all of them are busy the bell's sweep waits behind their work.
     """
-    return sum(_take_from_dead_worker(pk) for pk in list(_left_behind().values_list("pk", flat=True)))
+    return _one_by_one(_left_behind(), _take_from_dead_worker)
 
 
 def _left_behind() -> QuerySet[Job]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import structlog
 from celery import current_app, shared_task
 
 from gauntlet.doorbell import SWEEP_TASK, TIDY_TASK, WORK_TASK
@@ -14,6 +17,8 @@ from gauntlet.storage.temporary import sweep_temporary_files
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.resumable import sweep_uploads
 
+log = structlog.get_logger(__name__)
+
 
 @shared_task(name=WORK_TASK)
 def work() -> None:
@@ -24,15 +29,19 @@ def work() -> None:
 @shared_task(name=SWEEP_TASK)
 def sweep() -> None:
     """Find what nobody works on any more."""
-    claims.sweep()
-    reclaim_stuck_checks()
-    sweep_uploads()
-    forget_workers()
+    _each(claims.sweep, reclaim_stuck_checks, sweep_uploads, forget_workers)
 
 
 @shared_task(name=TIDY_TASK)
 def tidy() -> None:
     """Remove stored and temporary files that nothing uses."""
-    forget_records()
-    sweep_artifacts()
-    sweep_temporary_files()
+    _each(forget_records, sweep_artifacts, sweep_temporary_files)
+
+
+def _each(*steps: Callable[[], object]) -> None:
+    """Take every step; one that fails is logged, and keeps no other from being taken."""
+    for step in steps:
+        try:
+            step()
+        except Exception:
+            log.exception("sweep.step_failed", step=f"{step.__module__}.{step.__name__}")

@@ -13,12 +13,14 @@ from gauntlet.accounts.models import ApiToken, Event, User
 if TYPE_CHECKING:  # the class takes a parameter for the type checker only
     TokenAdminBase = admin.ModelAdmin[ApiToken]
     EventAdminBase = admin.ModelAdmin[Event]
+    AccountAdminBase = UserAdmin[User]
 else:
     TokenAdminBase = EventAdminBase = admin.ModelAdmin
+    AccountAdminBase = UserAdmin
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin):
+class AccountAdmin(AccountAdminBase):
     """An account has an address of its own, also one that is made here."""
 
     add_fieldsets = (

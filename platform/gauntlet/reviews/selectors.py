@@ -113,7 +113,7 @@ def study_line(study: Study) -> StudyLine:
     """
     row = _counted(Study.objects.filter(pk=study.pk)).first()
     if row is None:
-        raise StudyNotFound("There is no such study.")
+        raise StudyNotFound.any_more()
     return _study_line(row)
 
 

@@ -35,7 +35,7 @@ leaderboards:
 """
 SCORE = """\
 import json, time
-time.sleep(1)
+time.sleep(3)
 said = open("/app/input/res/said.txt").read()
 json.dump({"length": len(said)}, open("/app/output/scores.json", "w"))
 """
@@ -119,7 +119,8 @@ def far(installation: Any, in_database: None, tmp_path: Path) -> Iterator[tuple[
         (tmp_path / "bundle" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "bundle" / name).write_text(content)
     with network("host-a", "host-b", "host-c") as (hub, hosts):
-        made = Installation(environment=installation.environment, urls=installation.urls, folder=tmp_path, hub=hub)
+        environment = installation.environment | {"LEASE_SECONDS": "6"}
+        made = Installation(environment=environment, urls=installation.urls, folder=tmp_path, hub=hub)
         socket = Path(unquote(urlsplit(installation.urls.database_url).query.removeprefix("host="))) / ".s.PGSQL.5432"
         broker = unquote(urlsplit(installation.urls.broker_url).path)
         try:
@@ -151,7 +152,7 @@ def test_one_of_three_hosts_is_cut_off_and_comes_back(
 
     installation, hosts = far
     wait_until(lambda: "Running on" in installation.log("storage"))
-    submissions = installation.submit(15)
+    submissions = installation.submit(9)
     for host in hosts:
         installation.start_worker(host)
     lost = hosts[1]
@@ -169,7 +170,8 @@ def test_one_of_three_hosts_is_cut_off_and_comes_back(
     while not again.exists():  # it works again, if only there is something to do
         assert time.monotonic() < deadline, installation.log(lost.name)[-4000:]
         submissions += installation.submit(6)
-        wait_until(lambda: not unfinished.exists() and not Submission.objects.exclude(state="accepted").exists())
+        # In this order: an evaluation begins with the transaction that accepts its submission.
+        wait_until(lambda: not Submission.objects.exclude(state="accepted").exists() and not unfinished.exists())
     assert Evaluation.objects.filter(submission__in=submissions).count() == len(submissions)
 
     # The late result was refused, and nothing was scored twice.

@@ -51,7 +51,7 @@ TASK = """\
 PHASE = """\
   - index: {index}
     name: Phase {index}
-    start: "2026-01-01"
+    start: "2024-01-01"
     tasks: [{task}]
     max_submissions_per_day: 100
     max_submissions: 1000

@@ -6,6 +6,7 @@ The test itself looks at the same database through the models; what participants
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -167,6 +168,14 @@ class Platform:
     def base(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    def configure(self, **variables: str) -> None:
+        """Set variables for processes that are started from now on.
+
+        LEASE_SECONDS is "60" where no lease has to end, and "6" where one has to and attempts are counted: on a busy
+        machine a worker is late to renew a short one.
+        """
+        self.processes.environment = {**self.processes.environment, **variables}
+
     def start(self, *, workers: int = 1, concurrency: int = 1) -> Platform:
         """Start web, beat and workers."""
         for number in range(workers):
@@ -233,8 +242,7 @@ class Platform:
         """
         process = self.processes.running.pop(name)
         parent = psutil.Process(process.pid)
-        for one in (parent, *parent.children()):
-            kill_now(one.pid)
+        _kill_all([parent, *parent.children()])
         process.wait()
 
     def close(self) -> None:
@@ -244,9 +252,15 @@ class Platform:
 
 def kill_now(pid: int) -> None:
     """SIGKILL a process and wait until the kernel has done it."""
-    process = psutil.Process(pid)
-    process.kill()
-    wait_until(lambda: not _lives(process))
+    _kill_all([psutil.Process(pid)])
+
+
+def _kill_all(processes: list[psutil.Process]) -> None:
+    """Children end with their parent: some may be gone before it is their turn."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    wait_until(lambda: not any(_lives(process) for process in processes))
 
 
 @pytest.fixture(name="kill_now")

@@ -7,6 +7,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,8 @@ def peers(members: list[psutil.Process]) -> set[tuple[str, int]]:
     """Who they and all that they started are connected to over the network, but for this host itself."""
     found = set()
     for process in {one for member in members for one in [member, *member.children(recursive=True)]}:
-        found |= {tuple(each.raddr) for each in process.net_connections("inet") if each.raddr}
+        with suppress(psutil.NoSuchProcess):
+            found |= {tuple(each.raddr) for each in process.net_connections("inet") if each.raddr}
     return {(address, port) for address, port in found if not address.startswith("127.")}
 
 
@@ -286,8 +288,7 @@ def test_an_operators_key_never_leaves_the_platforms_machines(
     providers = {"mine": {"url": "http://127.0.0.1:9/v1", "key": OPERATORS_KEY}}
     prices = {"small": {"in": "0.15", "out": "0.60"}}
     settings.MODEL_PROVIDERS, settings.MODEL_PRICES = read_providers(providers), read_prices(prices)
-    told = {"MODEL_PROVIDERS": json.dumps(providers), "MODEL_PRICES": json.dumps(prices)}
-    platform.processes.environment = {**platform.processes.environment, **told}
+    platform.configure(MODEL_PROVIDERS=json.dumps(providers), MODEL_PRICES=json.dumps(prices))
     platform.start()
     with own_workers(platform, tmp_path, "host-a") as far:
         competition = far.competition(workshop, [small_task(TEXTS)], [(0, "full")], phase=MODELS)

@@ -32,7 +32,7 @@ def broker(platform: Any, tmp_path: Path) -> Iterator[KeptBroker]:
     assert place is not None
     (tmp_path / "broker").mkdir()
     with kept_broker(binaries.valkey_server(place), tmp_path / "broker") as broker:
-        platform.processes.environment = {**platform.processes.environment, "BROKER_URL": broker.url}
+        platform.configure(BROKER_URL=broker.url)
         yield broker
         broker.send(signal.SIGCONT)
 
@@ -65,7 +65,7 @@ def test_what_a_killed_broker_kept_is_heard_and_old_and_doubled_rings_change_not
     platform, competition, quick_agent, slow_agent, broker, wait_until
 ):
     """No beat: what is done is done because of what was kept. Rings do not expire within the test."""
-    platform.processes.environment = {**platform.processes.environment, "BELL_SECONDS": HOUR, "LEASE_SECONDS": "60"}
+    platform.configure(BELL_SECONDS=HOUR, LEASE_SECONDS="60")
     web = platform.start_web()
     ada, ben, cleo, dora = (web.person(name) for name in ("ada", "ben", "cleo", "dora"))  # a board keeps one of each
     first = ada.submit(competition, 0, quick_agent)

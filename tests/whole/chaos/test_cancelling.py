@@ -16,7 +16,7 @@ def test_a_cancelled_submission_loses_its_sandbox_at_once_and_stays_cancelled(
     from gauntlet.evaluation.models import Job, Score
 
     # A lease as long as in production: the sandbox must not live until somebody has to renew it.
-    platform.processes.environment = {**platform.processes.environment, "LEASE_SECONDS": "60"}
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     ada = platform.person("ada")
     quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')

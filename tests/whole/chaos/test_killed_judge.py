@@ -66,7 +66,7 @@ def kill_worker(platform: Any, job: Any, kill_now: Any) -> None:
     platform.processes.start_worker("worker1", concurrency=1)
 
 
-@pytest.mark.parametrize("kill", [kill_door, kill_worker])
+@pytest.mark.parametrize(("kill", "lease"), [(kill_door, "60"), (kill_worker, "6")])
 def test_a_question_that_was_cut_off_is_asked_again_and_no_other_is(
     platform: Any,
     workshop: Any,
@@ -75,12 +75,14 @@ def test_a_question_that_was_cut_off_is_asked_again_and_no_other_is(
     wait_until: Callable[..., Any],
     kill_now: Any,
     kill: Callable[..., None],
+    lease: str,
 ) -> None:
     from gauntlet.accounts.models import Event
     from gauntlet.evaluation.job_models import judge_account
     from gauntlet.metering.models import Account, Reservation
     from gauntlet.submissions.models import Submission
 
+    platform.configure(LEASE_SECONDS=lease)
     platform.start()
     provider.faults.extend([None, "hold"])  # the second question is never answered
     quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')

@@ -103,6 +103,7 @@ def test_uploads_that_were_taken_survive_the_web_server(platform, competition, s
 def test_a_killed_gateway_is_the_platforms_fault_and_the_job_is_done_again(
     platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
 ):
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=2)
@@ -119,7 +120,7 @@ def test_a_killed_environment_is_replaced_and_its_episode_begins_again(
     platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
 ):
     # A lease as long as in production: a machine with much else to do must not lose the job for another reason.
-    platform.processes.environment = {**platform.processes.environment, "LEASE_SECONDS": "60"}
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=1)

@@ -29,6 +29,7 @@ def kill_at_work(platform, job, *, remains, wait_until):
 def test_a_run_that_was_killed_half_way_is_finished_by_another_worker(
     platform, competition, slow_agent, assert_finished_once, remains, wait_until
 ):
+    platform.configure(LEASE_SECONDS="6")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=2)
@@ -45,6 +46,7 @@ def test_a_worker_that_lost_only_its_child_goes_on(
     platform, competition, slow_agent, assert_finished_once, remains, wait_until, kill_now
 ):
     """The kernel's choice when memory is short: the child that runs the job."""
+    platform.configure(LEASE_SECONDS="6")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=2)
@@ -61,6 +63,7 @@ def test_a_worker_that_is_told_to_end_hands_its_job_back_and_another_goes_on(
     """It neither empties the queue first nor finishes a long job; and the attempt is not used."""
     from gauntlet.evaluation.models import Worker
 
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=1)
@@ -86,6 +89,7 @@ def test_a_rerun_whose_worker_was_killed_takes_the_first_results_place_once(
     from gauntlet.leaderboards.models import ColumnValue, Entry
     from gauntlet.submissions.models import Submission
 
+    platform.configure(LEASE_SECONDS="6")
     platform.start()
     quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')
     name = platform.person("ada").submit(competition, 1, quick)
@@ -159,6 +163,7 @@ def test_what_a_dead_worker_left_is_removed_by_one_that_lives_on_its_timer(
     """No worker starts meanwhile, and none takes the job."""
     from gauntlet.evaluation.heartbeat import Heartbeat
 
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     submission = platform.person("ada").submit(competition, 0, slow_agent)
     job = platform.wait_for_job(submission, done=1)
@@ -180,7 +185,7 @@ def test_a_worker_without_room_on_its_disk_says_so_and_another_does_the_work(
     from gauntlet.submissions.models import Submission
 
     plain = platform.processes.environment
-    platform.processes.environment = {**plain, "MIN_FREE_BYTES": str(1 << 60)}
+    platform.configure(MIN_FREE_BYTES=str(1 << 60))
     platform.start()
     full = wait_until(Worker.objects.filter(state="draining").first)
     quick = workshop.agent('return "done", {"value": episode.call("look_up")["value"]}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def test_an_image_whose_workers_were_killed_is_checked_and_made_ready_anew_and_n
 ) -> None:
     from gauntlet.submissions.models import Submission
 
-    platform.processes.environment = {**platform.processes.environment, "GAUNTLET_IMAGES": str(own_images)}
+    platform.configure(GAUNTLET_IMAGES=str(own_images), LEASE_SECONDS="6")
     platform.start()
     many = Layer()
     for number in range(FILES):
@@ -38,7 +39,8 @@ def test_an_image_whose_workers_were_killed_is_checked_and_made_ready_anew_and_n
     assert list(uploads.glob("check-*"))
 
     platform.processes.start_worker("worker1", concurrency=1)
-    wait_until(lambda: list(own_images.glob("submitted/.draft-*/**/data")))
+    draft = f"{own_images}/submitted/.draft-*/**/data"  # pathlib's glob minds that folders are renamed meanwhile
+    wait_until(lambda: glob.glob(draft, recursive=True, include_hidden=True))
     assert Submission.objects.get(pk=submission).check_attempts == 2
     platform.kill("worker1")
     assert list(own_images.glob("submitted/.draft-*"))

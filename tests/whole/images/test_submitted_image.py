@@ -33,7 +33,7 @@ def submitted(said: str) -> str:
 def test_an_image_is_checked_run_in_bubblewrap_and_scored(
     platform: Any, small_competition: Any, gauntlet: Any, own_images: Path, tmp_path: Path
 ) -> None:
-    platform.processes.environment = {**platform.processes.environment, "GAUNTLET_IMAGES": str(own_images)}
+    platform.configure(GAUNTLET_IMAGES=str(own_images))
     platform.start()
     competition = small_competition()
     ada = take_part(platform, competition, "ada")
@@ -61,7 +61,7 @@ def test_an_image_that_docker_has_is_saved_sent_run_in_docker_and_scored(
         image.tag("planner", tag="three")
         identity = image.id
         assert identity is not None
-    platform.processes.environment = {**platform.processes.environment, "SANDBOX": "docker"}
+    platform.configure(SANDBOX="docker")
     platform.start()
     competition = small_competition()
     ada = take_part(platform, competition, "ada")

@@ -35,13 +35,14 @@ def kill_worker(platform: Any, job: Any, kill_now: Any) -> None:
     platform.processes.start_worker("worker1", concurrency=1)
 
 
-@pytest.mark.parametrize("kill", [kill_gateway, kill_worker])
+@pytest.mark.parametrize(("kill", "lease"), [(kill_gateway, "60"), (kill_worker, "6")])
 def test_a_call_that_was_cut_off_counts_once_and_so_does_the_call_of_the_next_attempt(
-    platform: Any, workshop: Any, metered: Any, provider: Any, wait_until: Any, kill_now: Any, kill: Any
+    platform: Any, workshop: Any, metered: Any, provider: Any, wait_until: Any, kill_now: Any, kill: Any, lease: str
 ) -> None:
     from gauntlet.leaderboards.models import ColumnValue
     from gauntlet.metering.models import Account, Reservation
 
+    platform.configure(LEASE_SECONDS=lease)
     platform.start()
     submission = platform.person("ada").submit(metered(1), 0, workshop.agent(AGENT))
     provider.faults.append("hold")

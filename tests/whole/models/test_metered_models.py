@@ -37,6 +37,7 @@ def test_from_an_upload_with_the_official_client_to_the_board_and_again(
     from gauntlet.metering.models import Account
     from gauntlet.submissions.models import Submission
 
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     competition = metered(3)
     ada = platform.person("ada")
@@ -105,6 +106,7 @@ def test_a_provider_that_stays_away_is_retried_and_costs_no_attempt(
     from gauntlet.metering.models import Account
     from gauntlet.submissions.models import Submission
 
+    platform.configure(LEASE_SECONDS="60")
     platform.start()
     provider.always = "500"
     submission = platform.person("ada").submit(metered(1), 0, workshop.agent(PLAIN_AGENT))
@@ -123,6 +125,7 @@ def test_agents_on_two_workers_wait_for_each_other_and_none_is_blamed(
     """The agent makes one call at a time and takes no 429: it cannot know of the other sandboxes of its submission."""
     monkeypatch.setenv("RUN_SLICE", "1")
     provider.says = lambda body, number: "no" if provider.released.wait(2.0) else "yes"
+    platform.configure(LEASE_SECONDS="60")
     platform.start(workers=2)
     submission = platform.person("ada").submit(
         metered(5, pace="      concurrency: 1\n"), 0, workshop.agent(PLAIN_AGENT)
@@ -139,6 +142,7 @@ def test_a_worker_killed_in_a_model_call_leaves_it_counted_and_the_run_goes_on(
 ) -> None:
     from gauntlet.metering.models import Account, Reservation
 
+    platform.configure(LEASE_SECONDS="6")
     platform.start(workers=2)
     provider.faults.append("hold")
     submission = platform.person("ada").submit(metered(1), 0, workshop.agent(PLAIN_AGENT))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+import glob
 from pathlib import Path
+
+from gauntlet_runtime.zoo.leftovers import control_groups
 
 
 def finished_once(submission: str, *, scenarios: int) -> None:
@@ -40,8 +41,10 @@ class Remains:
         """Everything that is there of this installation's sandboxes and jobs; ``but`` leaves out a living worker's."""
         runs = [path for path in (self._var / "sandbox" / "runs").glob("*") if path.is_dir()]
         names = [run.name for run in runs]
-        jobs = [path for path in (self._var / "work" / "jobs").glob("*/*") if not but or not path.match(f"{but}-*/*")]
-        groups = [path for path in _control_groups() if self._is_ours(path)]
+        # Not pathlib's, which minds that a living worker removes folders meanwhile.
+        jobs = [Path(path) for path in glob.glob(f"{self._var}/work/jobs/*/*", include_hidden=True)]
+        jobs = [path for path in jobs if not but or not path.match(f"{but}-*/*")]
+        groups = [path for path in control_groups("job-") if self._is_ours(path)]
         leases = [path for path in (self._var / "sandbox" / "uids").glob("*") if path.stat().st_size]
         mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(self._var) in line]
         return [*names, *map(str, jobs), *map(str, groups), *map(str, leases), *mounts]
@@ -50,10 +53,3 @@ class Remains:
         from gauntlet.evaluation.models import Job
 
         return any(f"job-{pk}" in group.name for pk in Job.objects.values_list("pk", flat=True))
-
-
-def _control_groups() -> Iterator[Path]:
-    """Those of sandboxes, in every hierarchy. Others' groups come and go meanwhile; `os.walk` does not mind."""
-    for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        if folder.endswith("/gauntlet"):
-            yield from (Path(folder, name) for name in names if name.startswith("job-"))

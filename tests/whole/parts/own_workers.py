@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,8 @@ class OwnWorkers:
         """SIGKILL all of a worker at once, and wait until it is dead."""
         members = self.members(name)
         for member in members:
-            member.kill()
+            with suppress(psutil.NoSuchProcess):  # its children end with the first
+                member.kill()
         self.processes.running.pop(name).wait()
         wait_until(lambda: not any(one.is_running() and one.status() != psutil.STATUS_ZOMBIE for one in members))
 
@@ -110,7 +111,7 @@ def own_workers(platform: Any, folder: Path, *names: str) -> Iterator[OwnWorkers
 
     folder.chmod(0o711)
     # Long enough that a busy machine loses no job that nobody meant to lose.
-    platform.processes.environment = {**platform.processes.environment, "LEASE_SECONDS": "12"}
+    platform.configure(LEASE_SECONDS="12")
     organizer = platform.person("organizer").user
     allow(organizer)
     with network(*names) as (hub, hosts):

@@ -159,7 +159,7 @@ def test_an_organizer_gives_a_phase_another_queue(organizer: Client, world: Any)
     for number in ("77", "x", "", "9" * 5000, "٣", "-1"):
         sent = {"phase": number, "queue": "default"}
         assert organizer.post(f"{PLANT}/organizer/workers/", sent).status_code == 404
-    for name in ("nothing", "", "a\x00b", "x" * 5000):
+    for name in ("nothing", "", "x" * 5000):
         refused = organizer.post(f"{PLANT}/organizer/workers/", {"phase": development.index, "queue": name})
         assert (refused.status_code, "Nothing was changed" in text(refused)) == (409, True)
 

@@ -17,7 +17,7 @@ import pytest
 
 if TYPE_CHECKING:
     from gauntlet.accounts.models import User
-    from gauntlet.competitions.models import Competition, Phase
+    from gauntlet.competitions.models import Competition, Phase, Team
     from gauntlet.storage.models import Artifact
     from gauntlet.submissions.models import Submission
 
@@ -198,6 +198,34 @@ def make_phase(make_user: Callable[..., User], make_artifact: Callable[..., Arti
                 leaderboard=board, index=1, key="steps", title="Steps", sorting="asc", source="episodes.steps"
             )
         return phase
+
+    return make
+
+
+@pytest.fixture
+def make_people(make_user: Callable[..., User]) -> Callable[..., dict[str, User]]:
+    """Make people who take part in a phase's competition, by their names."""
+    from gauntlet.competitions.services import join
+
+    def make(phase: Phase, *names: str) -> dict[str, User]:
+        made = {name: make_user(name) for name in names}
+        for user in made.values():
+            join(phase.competition, user=user, terms_accepted=True)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def make_team(db: None) -> Callable[..., Team]:
+    """Make a team of those who take part: of a captain, and of whoever joins."""
+    from gauntlet.submissions.teams import create_team, join_team
+
+    def make(phase: Phase, name: str, captain: User, *others: User) -> Team:
+        made = create_team(phase.competition, captain=captain, name=name)
+        for user in others:
+            join_team(phase.competition, user=user, code=made.code)
+        return made
 
     return make
 

@@ -40,27 +40,20 @@ def organizer(phase: Phase) -> User:
 
 
 @pytest.fixture
-def people(phase: Phase, make_user: Callable[..., User]) -> dict[str, User]:
-    from gauntlet.competitions.services import join
-
-    made = {name: make_user(name) for name in ("ada", "bob", "eve", "joe", "kim")}
-    for user in made.values():
-        join(phase.competition, user=user, terms_accepted=True)
-    return made
+def people(phase: Phase, make_people: Callable[..., dict[str, User]]) -> dict[str, User]:
+    return make_people(phase, "ada", "bob", "eve", "joe", "kim")
 
 
 @pytest.fixture
-def pumps(phase: Phase, people: dict[str, User]) -> Team:
+def pumps(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
     """Ada's, with Bob in it."""
-    made = create_team(phase.competition, captain=people["ada"], name="Pumps")
-    join_team(phase.competition, user=people["bob"], code=made.code)
-    return made
+    return make_team(phase, "Pumps", people["ada"], people["bob"])
 
 
 @pytest.fixture
-def fans(phase: Phase, people: dict[str, User]) -> Team:
+def fans(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
     """Eve's alone."""
-    return create_team(phase.competition, captain=people["eve"], name="Fans")
+    return make_team(phase, "Fans", people["eve"])
 
 
 @pytest.fixture

@@ -44,21 +44,14 @@ def phase(make_phase: Callable[..., Phase]) -> Phase:
 
 
 @pytest.fixture
-def people(phase: Phase, make_user: Callable[..., User]) -> dict[str, User]:
-    from gauntlet.competitions.services import join
-
-    made = {name: make_user(name) for name in ("ada", "bob", "eve", "joe")}
-    for user in made.values():
-        join(phase.competition, user=user, terms_accepted=True)
-    return made
+def people(phase: Phase, make_people: Callable[..., dict[str, User]]) -> dict[str, User]:
+    return make_people(phase, "ada", "bob", "eve", "joe")
 
 
 @pytest.fixture
-def team(phase: Phase, people: dict[str, User]) -> Team:
+def team(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
     """Ada's, with Bob in it."""
-    made = create_team(phase.competition, captain=people["ada"], name="  Pump\n room ")
-    join_team(phase.competition, user=people["bob"], code=made.code)
-    return made
+    return make_team(phase, "  Pump\n room ", people["ada"], people["bob"])
 
 
 def test_a_team_has_its_members_and_tells_them_how_others_join(

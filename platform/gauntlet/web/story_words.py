@@ -38,9 +38,11 @@ class Log:
 
 
 def standing(story: SubmissionStory) -> str:
-    """The chip: its state, and of one that waits whether anybody serves its queue."""
+    """The chip: its state, and of one that waits, or has begun and waits again, whether anybody serves its queue."""
     unserved = any(one.unserved_queue for one in story.evaluations if one.state == story.status)
-    return "unserved" if story.status == "queued" and unserved else story.status
+    if unserved and story.status in ("running", "scoring"):
+        return "held_up"
+    return "unserved" if unserved and story.status == "queued" else story.status
 
 
 def said(story: SubmissionStory, *, checked: bool = True) -> str:

@@ -201,6 +201,8 @@ def test_who_waits_for_nobodys_worker_sees_it_at_once(world, participant):
     from gauntlet.evaluation.models import Worker
 
     assert "Queued, served by nobody" in page_of(participant, world.by_state["unserved"])
+    for begun in ("stranded", "stranded_moved"):
+        assert "Begun, held up" in page_of(participant, world.by_state[begun])
     assert "served by nobody" not in page_of(participant, world.by_state["queued"])
     sent = world.by_state["received"]
     assert "It waits for the check of its bundle.<" in page_of(participant, sent)

@@ -25,6 +25,7 @@ WORDS = {
     "Being checked": "checking",
     "Queued": "queued",
     "Running": "running",
+    "Begun, held up": "running",
     "Being scored": "scoring",
     "Finished": "finished",
 }

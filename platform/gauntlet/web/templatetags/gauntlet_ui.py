@@ -30,6 +30,7 @@ _CHIPS = {
     "queued": ("", "clock", "Queued"),
     "unserved": ("warn", "warn", "Queued, served by nobody"),
     "running": ("run", "turn", "Running"),
+    "held_up": ("warn", "warn", "Begun, held up"),
     "scoring": ("run", "turn", "Being scored"),
     "finished": ("good", "check", "Finished"),
     "failed": ("bad", "cross", "Failed"),

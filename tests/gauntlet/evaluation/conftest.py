@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.test import Client
 
     from gauntlet.accounts.models import User
-    from gauntlet.competitions.models import Phase
+    from gauntlet.competitions.models import Phase, Team
     from gauntlet.evaluation.models import Evaluation
     from gauntlet.queues.models import Queue, QueueToken
     from gauntlet.submissions.models import Submission
@@ -146,6 +146,24 @@ def agent_failure() -> Failure:
 @pytest.fixture
 def scoring_failure() -> Failure:
     return SCORING_FAILURE
+
+
+@pytest.fixture
+def people(phase: Phase, make_people: Callable[..., dict[str, User]]) -> dict[str, User]:
+    """Who takes part in the phase's competition."""
+    return make_people(phase, "ada", "bob", "eve", "joe", "kim")
+
+
+@pytest.fixture
+def pumps(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
+    """Ada's, with Bob in it."""
+    return make_team(phase, "Pumps", people["ada"], people["bob"])
+
+
+@pytest.fixture
+def fans(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
+    """Eve's alone."""
+    return make_team(phase, "Fans", people["eve"])
 
 
 @pytest.fixture

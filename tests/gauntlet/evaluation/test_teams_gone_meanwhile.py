@@ -30,23 +30,6 @@ def organizer(phase: Phase) -> User:
 
 
 @pytest.fixture
-def people(phase: Phase, make_people: Callable[..., dict[str, User]]) -> dict[str, User]:
-    return make_people(phase, "ada", "bob", "eve", "joe")
-
-
-@pytest.fixture
-def pumps(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
-    """Ada's, with Bob in it."""
-    return make_team(phase, "Pumps", people["ada"], people["bob"])
-
-
-@pytest.fixture
-def fans(phase: Phase, people: dict[str, User], make_team: Callable[..., Team]) -> Team:
-    """Eve's alone."""
-    return make_team(phase, "Fans", people["eve"])
-
-
-@pytest.fixture
 def joe(people: dict[str, User]) -> Participation:
     """Joe's participation, who is in no team."""
     return Participation.objects.get(user=people["joe"])

@@ -17,9 +17,8 @@ import pydantic_core
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
 
 ANSWER_BYTES: Final = 16 << 20
-_BRACKETS: Final = (
-    500_000  # each may become an object of a hundred bytes; log probabilities of a long answer have these
-)
+# Each may become an object of a hundred bytes. The log probabilities of a long answer have some 300,000.
+_BRACKETS: Final = 500_000
 _AFTER_DONE_SECONDS: Final = 1.0  # for the end of a stream that has said that it is over
 _DONE: Final = b"[DONE]"
 _DONE_LINE: Final = re.compile(rb"(?:\A|[\r\n])data: ?\[DONE\][ \t]*[\r\n]")

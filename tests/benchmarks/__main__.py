@@ -26,6 +26,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,9 @@ def main(names: Sequence[str]) -> int:
             sys.stderr.write(f"measuring {name} ...\n")
             measured = measure(modules[name], environment)
             rows += measured or []
-            failed += [name] if measured is None else []
+            if measured is None:
+                failed.append(name)
+                sys.stderr.write(ends_of_logs(Path(environment["GAUNTLET_VAR"]) / "log"))
     sys.stdout.write(table([cells(row) for row in rows]) + what_plain_is(rows))
     if failed:
         sys.stderr.write(f"Could not be measured: {', '.join(failed)}\n")
@@ -105,6 +108,16 @@ def measure(module: Path, environment: dict[str, str]) -> list[Row] | None:
             return None
         rows: list[Row] = json.load(file)
         return rows
+
+
+def ends_of_logs(folder: Path) -> str:
+    """What the platform's processes said last: the installation is removed, and their logs with it."""
+    said = ""
+    for log in sorted(folder.glob("*.log")):
+        with log.open(errors="replace") as file:
+            lines = deque((line for line in file if ": INFO/" not in line), maxlen=100)
+        said += f"The last lines of {log.name}:\n{''.join(lines)}"
+    return said
 
 
 def measure_here(target: str, module_file: str) -> int:

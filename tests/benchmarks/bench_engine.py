@@ -128,7 +128,7 @@ def _through(phase: Phase, *, backend: str, count: int, workers: int) -> Through
 
 @contextlib.contextmanager
 def _worker(backend: str, *, concurrency: int = 1) -> Iterator[None]:
-    """The platform's own worker processes, rung by their doorbell."""
+    """The platform's own worker processes, and the beat, which rings for what is tried again later."""
     from django.conf import settings
 
     from gauntlet.celery import app
@@ -136,6 +136,7 @@ def _worker(backend: str, *, concurrency: int = 1) -> Iterator[None]:
 
     environment = {"SANDBOX": backend, "GAUNTLET_STATE": str(settings.VAR / "sandbox")}
     with platform_processes(settings.VAR / "log", environment=environment) as processes:
+        processes.start_beat()
         processes.start_worker(concurrency=concurrency)
         for _ in range(concurrency):
             app.send_task("gauntlet.work", queue="default")

@@ -113,7 +113,7 @@ def wait_until_queued(submissions: Sequence[uuid.UUID]) -> None:
         if (refused := _refusal(submissions)) is not None:
             raise RuntimeError(f"a submission was refused: {refused}")
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the submissions were not checked within {_PATIENCE:.0f} s")
+            raise RuntimeError(f"the submissions were not checked within {_PATIENCE:.0f} s: {_states(submissions)}")
         time.sleep(0.5)
 
 
@@ -133,8 +133,23 @@ def wait_for_all(submissions: Sequence[uuid.UUID]) -> None:
         if bad is not None or refused is not None:
             raise RuntimeError(f"a submission failed: {bad or refused}")
         if time.monotonic() > deadline:
-            raise RuntimeError(f"the submissions did not end within {_PATIENCE:.0f} s")
+            raise RuntimeError(f"the submissions did not end within {_PATIENCE:.0f} s: {_states(submissions)}")
         time.sleep(0.5)
+
+
+def _states(submissions: Sequence[uuid.UUID]) -> str:
+    """How many of them are in which state, and what the jobs that have not ended wait for."""
+    from django.db.models import Count
+
+    from gauntlet.evaluation.models import Job, Worker
+    from gauntlet.submissions.models import Submission
+
+    states = Submission.objects.filter(pk__in=submissions).values_list("state").annotate(Count("pk")).order_by("state")
+    jobs = Job.objects.filter(evaluation__submission__in=submissions).exclude(state__in=("done", "failed"))
+    columns = ("state", "attempt", "worker", "leased_until", "available_at", "avoided", "failure_message")
+    return (
+        f"{dict(states)}; of the jobs {list(jobs.values(*columns)[:3])}; of the workers {list(Worker.objects.values())}"
+    )
 
 
 def _refusal(submissions: Sequence[uuid.UUID]) -> str | None:

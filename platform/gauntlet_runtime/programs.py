@@ -27,6 +27,7 @@ from gauntlet_runtime.jobs import (
 from gauntlet_runtime.judge import Judge, judge_environment
 from gauntlet_runtime.metering import ModelSupply, NoModels
 from gauntlet_runtime.program_contract import ProgramFault, arguments_of, command_of, read_outputs
+from gauntlet_runtime.provenance import unenforced
 from gauntlet_runtime.sandbox.interface import Mount, Run, Sandbox, SandboxSpec, Verdict
 from gauntlet_runtime.verdicts import how_it_ended, limit_hit, limit_sentence, readable, sandbox_limits
 from gauntlet_scoring.episode_files import EpisodeRow
@@ -226,6 +227,7 @@ class _Scoring:
                 **(self._judge.facts() if self._judge is not None else {}),
                 "image.digest": self._image_digest,
                 "sandbox": self._sandbox.name,
+                **unenforced(self._sandbox),
             },
             seconds=seconds,
             log=log,

@@ -24,10 +24,15 @@ def run_provenance(spec: RunSpec, sandbox: Sandbox) -> dict[str, str]:
         "limits.agent": spec.agent_limits.model_dump_json(),
         "limits.environment": spec.environment.limits.model_dump_json(),
     }
-    if weak := sandbox.best_effort():
-        found["limits.best_effort"] = ", ".join(weak)
+    found |= unenforced(sandbox)
     if spec.agent.packages is not None:
         found["agent.packages"] = spec.agent.packages.digest
     if spec.environment.data is not None:
         found["environment.data"] = spec.environment.data.digest
     return found | {f"seed.{episode.episode}": str(episode.seed) for episode in spec.episodes}
+
+
+def unenforced(sandbox: Sandbox) -> dict[str, str]:
+    """The limits that this host does not enforce; nothing where it enforces all."""
+    weak = sandbox.best_effort()
+    return {"limits.best_effort": ", ".join(weak)} if weak else {}

@@ -13,6 +13,7 @@ from gauntlet_runtime.folders import ArtifactFolders
 from gauntlet_runtime.jobs import LeaseLost, SandboxLimits, ScoredEpisode, ScoreSpec, ScoringProgramSpec
 from gauntlet_runtime.programs import run_score
 from gauntlet_runtime.sandbox import this_process
+from gauntlet_runtime.sandbox.interface import Enforcement
 from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
@@ -44,6 +45,7 @@ lines = [{"scenario": r["scenario"], "trial": r["trial"], "scores": {"a": 1}} fo
 (out / "provenance.json").write_text(json.dumps({"judge": "none"}))
 """
 )
+FAILED = ScoredEpisode(episode="e", key="KEY", trial=1, outcome=Outcome.FAILED, failure=FailureCode.AGENT_ERROR)
 
 
 class Scorer:
@@ -98,6 +100,7 @@ def test_programs_read_the_recorded_episodes_and_give_scores(room, scorer):
     assert [row["scenario"] for row in program.scenarios] == ["KEY-0", "KEY-1"]
     assert program.provenance["judge"] == "none"
     assert program.provenance["image.digest"].startswith("sha256:")
+    assert "limits.best_effort" not in program.provenance
     seen = json.loads(next(line for line in program.log.splitlines() if line.startswith("{")))
     assert (seen["ref"], seen["cwd"]) == (["ground_truth.jsonl"], "/app/program")
     assert seen["argv"] == ["/app/input", "/app/output"]
@@ -112,6 +115,13 @@ def test_programs_read_the_recorded_episodes_and_give_scores(room, scorer):
     assert result.scorer_seconds > 0
 
 
+def test_what_a_host_does_not_enforce_is_named_in_what_made_the_scores(room, scorer, monkeypatch):
+    weaker = {**room.sandbox.enforcement(), "memory": Enforcement.BEST_EFFORT, "uid": Enforcement.BEST_EFFORT}
+    monkeypatch.setattr(room.sandbox, "enforcement", lambda: weaker)
+    (program,) = scorer.run(scorer.program("first", LISTS), episodes=[FAILED]).programs
+    assert program.provenance["limits.best_effort"] == "memory, uid"
+
+
 def test_everything_is_fetched_by_the_jobs_own_thread_which_lets_go_of_its_connections(room, scorer, tmp_path):
     fetching = set()
 
@@ -121,8 +131,7 @@ def test_everything_is_fetched_by_the_jobs_own_thread_which_lets_go_of_its_conne
 
     room.files = ArtifactFolders(tmp_path / "anew", fetch=fetch)
     programs = [scorer.program("first", LISTS), scorer.program("second", LISTS, name="metadata")]
-    episode = ScoredEpisode(episode="e", key="KEY", trial=1, outcome=Outcome.FAILED, failure=FailureCode.AGENT_ERROR)
-    assert scorer.run(*programs, episodes=[episode]).failure is None
+    assert scorer.run(*programs, episodes=[FAILED]).failure is None
     assert fetching == {threading.current_thread()}
 
 

@@ -8,12 +8,23 @@ from typing import ClassVar
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Upper
 
 
 class User(AbstractUser):
     """A person. Participants, organizers and operators are the same kind of row; what they may do is per object."""
 
     email = models.EmailField(unique=True)
+
+    class Meta(AbstractUser.Meta):
+        # Forms look only at what was there before, and commands at the very letters. In capitals, as Django looks up
+        # whoever is named without regard to case, so that these are its indexes too.
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                Upper(field), name=f"user_{field}_any_case", violation_error_message=f"{said} already exists."
+            )
+            for field, said in (("username", "A user with that username"), ("email", "A user with that email address"))
+        ]
 
 
 class TokenScope(models.TextChoices):

@@ -70,6 +70,7 @@ def sign_up_after_another(overlapping: Any, username: str, email: str) -> Any:
     [
         ("ada", "ada@example.org", "A user with that username already exists."),  # a double click
         ("ada", "other@example.org", "A user with that username already exists."),
+        ("Ada", "other@example.org", "A user with that username already exists."),
         ("other", "ada@example.org", "A user is already registered with this email address."),
     ],
 )

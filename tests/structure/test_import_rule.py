@@ -23,7 +23,7 @@ ASSEMBLY = {"settings", "urls", "asgi", "api"}
 #: Modules of the project that every app stands on: they may import no app.
 FOUNDATION = {
     *("states", "api_errors", "api_requests", "away", "body_limit", "csv_cells", "readable_requests"),
-    *("celery", "doorbell", "environment", "plain_json", "processes", "stopping", "upkeep"),
+    *("celery", "doorbell", "environment", "one_by_one", "plain_json", "processes", "stopping", "upkeep"),
 }
 
 #: Source folder: what it may import of this repository.

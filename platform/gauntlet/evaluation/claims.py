@@ -7,7 +7,7 @@ therefore does not touch its other jobs while holding it: they are dropped after
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -22,6 +22,7 @@ from gauntlet.evaluation.models import Evaluation, Job, JobKind
 from gauntlet.evaluation.queue import lock_next
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
+from gauntlet.one_by_one import one_by_one
 from gauntlet.queues.models import QueueToken
 from gauntlet.submissions.parking import note_fault
 from gauntlet.submissions.services import count_as_failed_start, refund
@@ -205,18 +206,7 @@ def drop_jobs_on_commit(evaluation: Evaluation) -> None:
 
 def _drop_jobs(jobs: QuerySet[Job]) -> int:
     leftovers = jobs.filter(state__in=[JobState.READY, JobState.LEASED]).exclude(evaluation__state__in=GOING_ON)
-    return _one_by_one(leftovers, _drop)
-
-
-def _one_by_one(jobs: QuerySet[Job], do: Callable[[uuid.UUID], int]) -> int:
-    """Do something with each job; one with which it fails is logged, and keeps no other waiting."""
-    done = 0
-    for pk in list(jobs.values_list("pk", flat=True)):
-        try:
-            done += do(pk)
-        except Exception:
-            log.exception("job.not_swept", job=str(pk))
-    return done
+    return one_by_one(leftovers.values_list("pk", flat=True), _drop)
 
 
 @transaction.atomic
@@ -241,7 +231,7 @@ def take_from_dead_workers() -> int:
 
     Workers do so whenever they claim: while all of them are busy the bell's sweep waits behind their work.
     """
-    return _one_by_one(_left_behind(), _take_from_dead_worker)
+    return one_by_one(_left_behind().values_list("pk", flat=True), _take_from_dead_worker)
 
 
 def _left_behind() -> QuerySet[Job]:

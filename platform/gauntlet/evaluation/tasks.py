@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import structlog
 from celery import current_app, shared_task
 
 from gauntlet.doorbell import SWEEP_TASK, TIDY_TASK, WORK_TASK
@@ -12,12 +9,11 @@ from gauntlet.evaluation import claims
 from gauntlet.evaluation.remote_records import forget_records
 from gauntlet.evaluation.work import work_until_empty
 from gauntlet.evaluation.workers import forget_workers
+from gauntlet.one_by_one import every
 from gauntlet.storage.sweeping import sweep_artifacts
 from gauntlet.storage.temporary import sweep_temporary_files
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.resumable import sweep_uploads
-
-log = structlog.get_logger(__name__)
 
 
 @shared_task(name=WORK_TASK)
@@ -29,19 +25,10 @@ def work() -> None:
 @shared_task(name=SWEEP_TASK)
 def sweep() -> None:
     """Find what nobody works on any more."""
-    _each(claims.sweep, reclaim_stuck_checks, sweep_uploads, forget_workers)
+    every(claims.sweep, reclaim_stuck_checks, sweep_uploads, forget_workers)
 
 
 @shared_task(name=TIDY_TASK)
 def tidy() -> None:
     """Remove stored and temporary files that nothing uses."""
-    _each(forget_records, sweep_artifacts, sweep_temporary_files)
-
-
-def _each(*steps: Callable[[], object]) -> None:
-    """Take every step; one that fails is logged, and keeps no other from being taken."""
-    for step in steps:
-        try:
-            step()
-        except Exception:
-            log.exception("sweep.step_failed", step=f"{step.__module__}.{step.__name__}")
+    every(forget_records, sweep_artifacts, sweep_temporary_files)

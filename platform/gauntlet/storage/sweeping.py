@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 import structlog
@@ -20,6 +21,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from gauntlet.one_by_one import one_by_one
 from gauntlet.storage.locks import lock_for_sweeping
 from gauntlet.storage.models import Artifact
 
@@ -36,9 +38,8 @@ def sweep_artifacts(*, older_than: timedelta | None = None) -> int:
     """
     kept_for = timedelta(seconds=settings.ARTIFACT_SECONDS) if older_than is None else older_than
     unused = _unused(kept_for).values_list("pk", flat=True)[:_AT_ONCE]
-    removed = sum(_remove(digest, kept_for) for digest in list(unused))
-    before = timezone.now() - kept_for
-    removed += sum(_remove_stray(path, before) for path in _paths())
+    removed = one_by_one(unused, partial(_remove, kept_for=kept_for))
+    removed += one_by_one(_paths(), partial(_remove_stray, before=timezone.now() - kept_for))
     if removed:
         log.info("artifacts.swept", removed=removed)
     return removed

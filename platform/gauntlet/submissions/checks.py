@@ -27,6 +27,7 @@ from django.db.models.functions import Now
 from gauntlet.celery import ring
 from gauntlet.competitions.bundle.findings import Finding, Findings, Place
 from gauntlet.competitions.models import Takes
+from gauntlet.one_by_one import one_by_one
 from gauntlet.storage.archives import unpack
 from gauntlet.storage.errors import ArchiveRefused
 from gauntlet.storage.models import Artifact
@@ -102,12 +103,14 @@ def reclaim_stuck_checks(older_than: timedelta = _GRACE) -> int:
     """Put back the submissions whose checker died, and remove what it left on this host; return how many."""
     remove_left_behind()
     started = Q(check_started_at__lt=Now() - older_than)
-    reclaimed = 0
-    for submission in Submission.objects.filter(started, state=SubmissionState.CHECKING):
-        with transaction.atomic():
-            if _try_lock(submission, "pg_try_advisory_xact_lock"):
-                reclaimed += put_back(submission, reason="The checker died.")
-    return reclaimed
+    return one_by_one(Submission.objects.filter(started, state=SubmissionState.CHECKING), _reclaim)
+
+
+@transaction.atomic
+def _reclaim(submission: Submission) -> int:
+    if not _try_lock(submission, "pg_try_advisory_xact_lock"):
+        return 0  # its checker is alive
+    return put_back(submission, reason="The checker died.")
 
 
 def put_back(submission: Submission, *, reason: str) -> bool:

@@ -15,6 +15,7 @@ from typing import BinaryIO, Final
 
 from django.conf import settings
 
+from gauntlet.one_by_one import one_by_one
 from gauntlet.submissions.errors import (
     UploadBusy,
     UploadNotFound,
@@ -71,15 +72,17 @@ class PartFiles:
         """Remove files whose row went with its owner, or whose process died between the two."""
         found = [path for path in _folder().glob("*-*") if _is_old(path)]
         ids = known() if found else ()
-        strays = [path for path in found if path.name not in ids]
-        for path in strays:
-            path.unlink(missing_ok=True)
-        return len(strays)
+        return one_by_one([path for path in found if path.name not in ids], _remove)
 
 
 def path_of(upload: Upload) -> Path:
     """The file that the parts are appended to."""
     return _folder() / str(upload.pk)
+
+
+def _remove(path: Path) -> bool:
+    path.unlink(missing_ok=True)
+    return True
 
 
 def _is_old(path: Path) -> bool:

@@ -18,6 +18,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import Count, Sum
 
+from gauntlet.one_by_one import one_by_one
 from gauntlet.submissions.errors import TooManyParts, UploadBusy, UploadNotFound, UploadOffsetWrong
 from gauntlet.submissions.models import Upload, UploadPart
 from gauntlet.submissions.parts import Checksum, Source, Whole, take
@@ -66,7 +67,7 @@ class PartObjects:
         except FileNotFoundError:
             return 0
         ids = known() if found else ()
-        return sum(_remove(name) for name in found if name not in ids)
+        return one_by_one([name for name in found if name not in ids], _remove)
 
 
 def _counted(upload: Upload) -> tuple[int, int]:

@@ -12,10 +12,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from gauntlet.accounts.models import User
+from gauntlet.one_by_one import one_by_one
 from gauntlet.submissions.errors import NoRoom, TooManyUploads, UploadNotFound, UploadTooLarge, UploadUnusable
 from gauntlet.submissions.models import Submission, Upload
 from gauntlet.submissions.parts import CHECKSUMS, Checksum, Source, parts, room_or_refusal
@@ -140,14 +142,21 @@ def end(upload: Upload) -> None:
 
 def sweep_uploads() -> int:
     """Remove uploads that have expired, and parts of which no upload is left; return how many."""
-    removed = 0
-    expired = Upload.objects.filter(expires_at__lte=Now())  # a worker sweeps, whose own clock may be far off
-    for upload in expired:
-        # Looked at again: a part that came meanwhile has given it its whole time.
-        if expired.filter(pk=upload.pk).delete()[0]:
-            parts().remove(upload)
-            removed += 1
-    return removed + parts().sweep(lambda: {str(one) for one in Upload.objects.values_list("pk", flat=True)})
+    return one_by_one(_expired(), _remove_expired) + parts().sweep(
+        lambda: {str(one) for one in Upload.objects.values_list("pk", flat=True)}
+    )
+
+
+def _expired() -> QuerySet[Upload]:
+    return Upload.objects.filter(expires_at__lte=Now())  # a worker sweeps, whose own clock may be far off
+
+
+def _remove_expired(upload: Upload) -> int:
+    # Looked at again: a part that came meanwhile has given it its whole time.
+    if not _expired().filter(pk=upload.pk).delete()[0]:
+        return 0
+    parts().remove(upload)
+    return 1
 
 
 def _prolong(upload: Upload) -> None:

@@ -46,8 +46,8 @@ def test_a_lease_that_cannot_be_taken_away_keeps_no_other(
     spoilt.append(claims._left_behind()[0])
     with capture_logs() as logs:
         assert claims.take_from_dead_workers() == 2
-    (told,) = logged(logs, "job.not_swept")
-    assert (told["job"], told["log_level"], told["exc_info"]) == (str(spoilt[0].pk), "error", True)
+    (told,) = logged(logs, "sweep.failed")
+    assert (told["thing"], told["log_level"], told["exc_info"]) == (str(spoilt[0].pk), "error", True)
     assert list(Job.objects.filter(state="leased")) == spoilt
     spoilt.clear()
     assert claims.take_from_dead_workers() == 1
@@ -62,7 +62,7 @@ def test_a_job_of_an_ended_evaluation_that_cannot_be_dropped_keeps_no_other(
     spoilt.append(Job.objects.filter(state="ready")[0])
     with capture_logs() as logs:
         assert claims.sweep() == 2
-    assert [one["job"] for one in logged(logs, "job.not_swept")] == [str(spoilt[0].pk)]
+    assert [one["thing"] for one in logged(logs, "sweep.failed")] == [str(spoilt[0].pk)]
     assert list(Job.objects.filter(state="ready")) == spoilt
 
 

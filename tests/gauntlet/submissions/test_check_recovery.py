@@ -19,10 +19,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import connections
+from django.db import DataError, connections
+from django.db.models.functions import Now
 
 from gauntlet.accounts.selectors import events_of
 from gauntlet.storage.services import open_artifact
+from gauntlet.submissions import checks
 from gauntlet.submissions.checks import reclaim_stuck_checks
 from gauntlet.submissions.models import Submission
 from gauntlet.submissions.services import check_next
@@ -113,6 +115,23 @@ def test_a_checker_that_is_killed_is_noticed_and_the_submission_is_checked_once_
     assert accepted == [submission]
     names = [event.name.removeprefix("submission.") for event in events_of(submission)]
     assert names == ["received", "checking", "received", "checking", "accepted"]
+
+
+@pytest.mark.django_db
+def test_one_that_cannot_be_put_back_keeps_no_other(received: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoilt, other = received(), received()
+    started = Now() - timedelta(minutes=1)
+    Submission.objects.update(state="checking", check_attempts=1, check_started_at=started)
+    put_back = checks.put_back
+
+    def fail(submission: Submission, *, reason: str) -> bool:
+        if submission == spoilt:
+            raise DataError
+        return put_back(submission, reason=reason)
+
+    monkeypatch.setattr(checks, "put_back", fail)
+    assert reclaim_stuck_checks() == 1
+    assert [Submission.objects.get(pk=one.pk).state for one in (spoilt, other)] == ["checking", "received"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -355,6 +355,24 @@ def test_one_that_is_gone_on_with_while_it_is_swept_stays(sender: Sender, monkey
     assert path_of(Upload.objects.get()).exists()
 
 
+def test_one_that_cannot_be_removed_keeps_no_other(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        sender.begun(5)
+    Upload.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    spoilt = Upload.objects.first()
+    places = [path_of(one) for one in Upload.objects.all() if one != spoilt]
+
+    class Parts(PartFiles):
+        def remove(self, upload: Upload) -> None:
+            if upload == spoilt:
+                raise PermissionError(errno.EPERM, "immutable")
+            super().remove(upload)
+
+    monkeypatch.setattr(resumable, "parts", Parts)
+    assert resumable.sweep_uploads() == 2
+    assert not any(path.exists() for path in places)
+
+
 def full(*_: Any, **__: Any) -> Any:
     """A disk without room."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO, Final, cast
 import pydantic_core
 
 from gauntlet_runtime.container_images.errors import ImageRefused, shown
-from gauntlet_runtime.container_images.streams import CHUNK, Window
+from gauntlet_runtime.container_images.streams import CHUNK, Budget, Window
 from gauntlet_runtime.container_images.tars import entries, joined, parts_of
 
 MANIFEST: Final = "manifest.json"  # of `docker save`
 INDEX: Final = "index.json"  # of an OCI layout
-_MOST_FILES: Final = 10_000  # in the outer archive: a few for each layer
+_MOST_FILES: Final = 10_000  # in the outer archive, with its folders: a few for each layer
 _MOST_JSON: Final = 4 << 20
 _MOST_LAYERS: Final = 256
 _MOST_HOPS: Final = 8
@@ -54,13 +54,19 @@ class Archive:
 
     Raises:
         ImageRefused: it is no tar, or holds names that nobody may use.
+        LeaseLost: nobody waits any more; so do all functions that read it.
     """
 
-    def __init__(self, source: BinaryIO, *, size: int) -> None:
+    def __init__(self, source: BinaryIO, *, size: int, budget: Budget) -> None:
         self._source = source
+        self._budget = budget
+        self._digests: dict[Part, str] = {}
         self._files: dict[str, Part] = {}
         self._links: dict[str, str] = {}
-        for entry in entries(source, start=0, size=size, file="the archive"):
+        listed = entries(source, start=0, size=size, file="the archive", budget=budget)
+        for count, entry in enumerate(listed, start=1):
+            if count > _MOST_FILES:
+                raise ImageRefused(f"The archive holds more than {_MOST_FILES:,} files; save one image only.")
             name = "/".join(parts_of(entry.name, file="The archive"))
             if name in self._files or name in self._links:
                 raise ImageRefused("is in the archive twice; make the archive again.", file=name)
@@ -71,8 +77,6 @@ class Archive:
                 self._files[name] = Part(name, entry.offset_data, entry.size)
             elif not entry.isdir():
                 raise ImageRefused(f"is neither a file nor a folder; {_SAVE}", file=name)
-            if len(self._files) + len(self._links) > _MOST_FILES:
-                raise ImageRefused(f"The archive holds more than {_MOST_FILES:,} files; save one image only.")
 
     def image(self) -> FoundImage:
         """Find the image.
@@ -102,6 +106,17 @@ class Archive:
         self._source.seek(part.start)
         return self._source.read(part.size)
 
+    def digest_of(self, part: Part) -> str:
+        """The SHA-256 (hexadecimal) of a file, which is read once, however often it is named."""
+        if part not in self._digests:
+            digest = hashlib.sha256()
+            file = part_of(self._source, part)
+            while chunk := file.read(CHUNK):
+                self._budget.look()
+                digest.update(chunk)
+            self._digests[part] = digest.hexdigest()
+        return self._digests[part]
+
     # docker save
 
     def _saved(self) -> FoundImage:
@@ -117,11 +132,12 @@ class Archive:
         wanted = posixpath.basename(config.name).removesuffix(".json")
         if _HEX.fullmatch(wanted) and wanted != digest:
             raise ImageRefused(_OTHER, file=config.name)
+        _check_count(names, file=MANIFEST)
         return FoundImage(
             id=f"sha256:{digest}",
             config=self._json(config, dict),
             config_file=config.name,
-            layers=self._layers([self._part(name, named_by=MANIFEST) for name in names], MANIFEST),
+            layers=tuple(self._part(name, named_by=MANIFEST) for name in names),
         )
 
     # OCI layout
@@ -133,13 +149,13 @@ class Archive:
         descriptors = content.get("layers")
         if not isinstance(descriptors, list):
             raise ImageRefused("names no layers; export the image again.", file=manifest.name)
+        _check_count(descriptors, file=manifest.name)
         config = self._blob(content.get("config"), named_by=manifest.name)
-        layers = [self._blob(one, named_by=manifest.name) for one in descriptors]
         return FoundImage(
             id=f"sha256:{_digest(self.open(config))}",
             config=self._json(config, dict),
             config_file=config.name,
-            layers=self._layers(layers, manifest.name),
+            layers=tuple(self._blob(one, named_by=manifest.name) for one in descriptors),
         )
 
     def _only_manifest(self, index: Mapping[str, Any], *, file: str, depth: int) -> Part:
@@ -164,18 +180,11 @@ class Archive:
         if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
             raise ImageRefused("names a blob without a SHA-256 digest; export the image again.", file=named_by)
         part = self._part(f"blobs/sha256/{digest.removeprefix('sha256:')}", named_by=named_by)
-        if descriptor.get("size") not in (None, part.size) or f"sha256:{self._digest_of(part)}" != digest:
+        if descriptor.get("size") not in (None, part.size) or f"sha256:{self.digest_of(part)}" != digest:
             raise ImageRefused(_OTHER, file=part.name)
         return part
 
     # Both
-
-    def _layers(self, layers: list[Part], file: str) -> tuple[Part, ...]:
-        if not layers:
-            raise ImageRefused("names no layers: the image is empty.", file=file)
-        if len(layers) > _MOST_LAYERS:
-            raise ImageRefused(f"names {len(layers)} layers; at most {_MOST_LAYERS} are taken.", file=file)
-        return tuple(layers)
 
     def _part(self, name: Any, *, named_by: str) -> Part:
         if not isinstance(name, str):
@@ -200,18 +209,17 @@ class Archive:
             raise ImageRefused(f"is not what such a file holds; {_SAVE}", file=part.name)
         return value
 
-    def _digest_of(self, part: Part) -> str:
-        digest = hashlib.sha256()
-        self._source.seek(part.start)
-        left = part.size
-        while left and (chunk := self._source.read(min(CHUNK, left))):
-            digest.update(chunk)
-            left -= len(chunk)
-        return digest.hexdigest()
-
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _check_count(layers: list[Any], *, file: str) -> None:
+    if not layers:
+        raise ImageRefused("names no layers: the image is empty.", file=file)
+    if len(layers) > _MOST_LAYERS:
+        most = f"at most {_MOST_LAYERS} are taken"
+        raise ImageRefused(f"names {len(layers):,} layers; {most}; build the image in fewer steps.", file=file)
 
 
 def _is_attestation(descriptor: Mapping[str, Any]) -> bool:

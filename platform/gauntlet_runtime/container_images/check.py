@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 import threading
@@ -18,7 +17,7 @@ from gauntlet_runtime.container_images.archive import Archive, FoundImage, Part,
 from gauntlet_runtime.container_images.config import Config, read_config
 from gauntlet_runtime.container_images.errors import ImageRefused, shown
 from gauntlet_runtime.container_images.packing import Sources, write_image
-from gauntlet_runtime.container_images.streams import CHUNK, Budget, decompressed, is_image_archive, is_plain
+from gauntlet_runtime.container_images.streams import Budget, decompressed, is_image_archive, is_plain
 from gauntlet_runtime.container_images.tars import entries, parts_of
 from gauntlet_runtime.container_images.tree import File, Folder, Tree
 
@@ -74,10 +73,12 @@ def check_image(
     """
     budget = Budget(limits.unpacked_bytes, limits.unpacked_bytes, unwanted or threading.Event())
     with _plain(source, work=work, budget=budget, file="") as (plain, size):
-        found = Archive(plain, size=size).image()
+        archive = Archive(plain, size=size, budget=budget)
+        found = archive.image()
         config = read_config(found.config, file=found.config_file)
         with tempfile.TemporaryDirectory(prefix="layers-", dir=work) as folder:
-            tree, sources = _put_together(found, config, plain, work=Path(folder), budget=budget, limits=limits)
+            layers = _Layers(archive, plain, work=Path(folder), budget=budget)
+            tree, sources = _put_together(found, config, layers, budget=budget, most_entries=limits.entries)
             notes = [*config.notes, *_make_places(tree)]
             _check_names(tree)
             drop_numbered_accounts(tree, sources)
@@ -118,36 +119,57 @@ def _plain(source: BinaryIO, *, work: Path, budget: Budget, file: str) -> Iterat
         yield cast(BinaryIO, spool), spool.tell()
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """A layer's tar: the file that it is in, where, its size, and its SHA-256 (hexadecimal)."""
+
+    source: BinaryIO
+    start: int
+    size: int
+    digest: str
+
+
+class _Layers:
+    """Reads layers, each once, however often an image names it."""
+
+    def __init__(self, archive: Archive, plain: BinaryIO, *, work: Path, budget: Budget) -> None:
+        self._archive = archive
+        self._plain = plain
+        self._work = work
+        self._budget = budget
+        self._known: dict[Part, _Layer] = {}
+
+    def read(self, part: Part) -> _Layer:
+        """The tar of the layer that is this file of the archive."""
+        if part not in self._known:
+            self._known[part] = self._read(part)
+        return self._known[part]
+
+    def _read(self, part: Part) -> _Layer:
+        window = part_of(self._plain, part)
+        if is_plain(window.read(min(HEAD, part.size))):
+            return _Layer(self._plain, part.start, part.size, self._archive.digest_of(part))
+        spool = cast(BinaryIO, (self._work / f"layer-{len(self._known)}").open("w+b"))
+        digest = decompressed(window, spool, budget=self._budget, file=part.name)
+        return _Layer(spool, 0, spool.tell(), digest)
+
+
 def _put_together(
-    found: FoundImage, config: Config, plain: BinaryIO, *, work: Path, budget: Budget, limits: ImageLimits
+    found: FoundImage, config: Config, layers: _Layers, *, budget: Budget, most_entries: int
 ) -> tuple[Tree, Sources]:
     if len(found.layers) != len(config.diff_ids):
         message = f"lists {len(config.diff_ids)} layers, and the archive has {len(found.layers)}; save the image again."
         raise ImageRefused(message, file=found.config_file)
-    tree, sources = Tree(most_entries=limits.entries), Sources()
+    tree, sources = Tree(most_entries=most_entries), Sources()
     for number, (part, wanted) in enumerate(zip(found.layers, config.diff_ids, strict=True)):
-        source, start, size, digest = _layer(part, plain, work=work, budget=budget, number=number)
-        if f"sha256:{digest}" != wanted:
+        layer = layers.read(part)
+        if f"sha256:{layer.digest}" != wanted:
             message = "is not the layer that the image's config names: its digest is another; save the image again."
             raise ImageRefused(message, file=part.name)
-        sources.add(source, start)
-        tree.add_layer(entries(source, start=start, size=size, file=part.name), layer=number, file=part.name)
+        sources.add(layer.source, layer.start)
+        listed = entries(layer.source, start=layer.start, size=layer.size, file=part.name, budget=budget)
+        tree.add_layer(listed, layer=number, file=part.name)
     return tree, sources
-
-
-def _layer(part: Part, plain: BinaryIO, *, work: Path, budget: Budget, number: int) -> tuple[BinaryIO, int, int, str]:
-    """A layer's tar: the file that it is in, where, its size, and its SHA-256."""
-    window = part_of(plain, part)
-    if is_plain(window.read(min(HEAD, part.size))):
-        window.seek(0)
-        digest = hashlib.sha256()
-        while chunk := window.read(CHUNK):
-            budget.look()
-            digest.update(chunk)
-        return plain, part.start, part.size, digest.hexdigest()
-    spool = (work / f"layer-{number}").open("w+b")
-    hexadecimal = decompressed(window, cast(BinaryIO, spool), budget=budget, file=part.name)
-    return cast(BinaryIO, spool), 0, spool.tell(), hexadecimal
 
 
 def _check_names(tree: Tree) -> None:

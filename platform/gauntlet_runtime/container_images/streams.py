@@ -73,10 +73,11 @@ def decompressed(source: BinaryIO, into: BinaryIO, *, budget: Budget, file: str)
 
     Raises:
         ImageRefused: it is damaged, or larger than the budget.
+        LeaseLost
     """
     digest = hashlib.sha256()
     try:
-        with _opened(source) as plain:
+        with _opened(cast(BinaryIO, _Watched(source, budget))) as plain:
             while chunk := plain.read(CHUNK):
                 budget.take(len(chunk), file=file)
                 digest.update(chunk)
@@ -93,22 +94,25 @@ def _opened(source: BinaryIO) -> AbstractContextManager[BinaryIO]:
     source.seek(0)
     if head.startswith(_GZIP):
         return cast("AbstractContextManager[BinaryIO]", gzip.GzipFile(fileobj=source))
-    if head.startswith(_ZSTD):
-        reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
-            source, read_across_frames=True, closefd=False
-        )
-        return cast("AbstractContextManager[BinaryIO]", reader)
-    return cast("AbstractContextManager[BinaryIO]", _Unclosed(source))
+    reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
+        source, read_across_frames=True, closefd=False
+    )
+    return cast("AbstractContextManager[BinaryIO]", reader)
 
 
-class _Unclosed(io.RawIOBase):
-    """A plain file whose end of use does not close it."""
+class _Watched(io.RawIOBase):
+    """A file that is read only while somebody waits, since much of it may decompress to nothing."""
 
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: BinaryIO, budget: Budget) -> None:
         super().__init__()
         self._source = source
+        self._budget = budget
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._source.seek(offset, whence)
 
     def read(self, size: int = -1, /) -> bytes:
+        self._budget.look()
         return self._source.read(size)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final, cast
 
 from gauntlet_runtime.container_images.errors import ImageRefused
-from gauntlet_runtime.container_images.streams import Window
+from gauntlet_runtime.container_images.streams import Budget, Window
 
 HEADER_BYTES: Final = 1 << 20  # of one entry's extended headers, all of which a reader holds in memory
 MOST_DEPTH: Final = 128
@@ -16,11 +16,12 @@ _MOST_NAME: Final = 255  # bytes of one component, what file systems allow
 _MOST_PATH: Final = 4096
 
 
-def entries(source: BinaryIO, *, start: int, size: int, file: str) -> Iterator[tarfile.TarInfo]:
+def entries(source: BinaryIO, *, start: int, size: int, file: str, budget: Budget) -> Iterator[tarfile.TarInfo]:
     """The entries of a tar that is a part of ``source``; their ``offset_data`` counts from ``start``.
 
     Raises:
         ImageRefused: it is no tar, or damaged, or a header is absurdly long.
+        LeaseLost
     """
 
     def too_long() -> ImageRefused:
@@ -30,6 +31,7 @@ def entries(source: BinaryIO, *, start: int, size: int, file: str) -> Iterator[t
     try:
         with tarfile.open(fileobj=cast(BinaryIO, window), mode="r:", encoding="utf-8") as archive:
             while (entry := archive.next()) is not None:
+                budget.look()
                 yield entry
                 vars(archive)["members"].clear()  # it keeps every entry for those who ask twice
     except (tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:

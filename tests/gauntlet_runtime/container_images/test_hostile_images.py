@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import tarfile
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from image_archives import Layer, saved
+from image_archives import Layer, config_of, files_tar, oci, saved, sha
 
 from gauntlet_runtime.container_images import ImageLimits, ImageRefused, check, check_image, unpack_image
+from gauntlet_runtime.jobs import LeaseLost
 
 AGENT = Layer().file("agent", "#!/bin/sh\n", 0o755)
 
@@ -112,3 +116,75 @@ def test_so_is_a_search_path_that_does(checked: Any) -> None:
     path = "PATH=" + ":".join(f"/l0/{number}" for number in range(10_000))
     content = saved([AGENT.tar, ladder().tar], config={"Cmd": ["agent"], "Env": [path]})
     assert "links" in refusal(checked, content).message
+
+
+class Counted(io.BytesIO):
+    """An archive that knows how many bytes were read of it, and cancels its check after so many."""
+
+    def __init__(self, content: bytes, *, cancel_after: int | None = None) -> None:
+        super().__init__(content)
+        self.given = 0
+        self.unwanted = threading.Event()
+        self._cancel_after = cancel_after
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.given += len(data)
+        if self._cancel_after is not None and self.given >= self._cancel_after:
+            self.unwanted.set()
+        return data
+
+    def check(self, work: Path) -> None:
+        check_image(self, work / "made", work=work, limits=ImageLimits(), unwanted=self.unwanted)
+
+
+def repeated(layer: bytes, times: int) -> bytes:
+    """An OCI layout whose manifest names one plain layer many times."""
+    config = json.dumps(config_of([layer] * times)).encode()
+    manifest = json.dumps(
+        {"config": {"digest": f"sha256:{sha(config)}"}, "layers": [{"digest": f"sha256:{sha(layer)}"}] * times}
+    ).encode()
+    index = json.dumps({"manifests": [{"digest": f"sha256:{sha(manifest)}"}]}).encode()
+    blobs = {f"blobs/sha256/{sha(blob)}": blob for blob in (layer, config, manifest)}
+    return files_tar({"index.json": index, **blobs})
+
+
+FOLDERS = Layer().folder("d").tar[:512]  # one of them
+LARGE = Layer().file("agent", "#!/bin/sh\n", 0o755).file("zeros", bytes(4 << 20)).tar
+
+
+@pytest.mark.parametrize("form", ["saved", "oci"])
+def test_a_layer_that_is_named_256_times_is_read_once(tmp_path: Path, form: str) -> None:
+    """Else an archive of a few megabytes, decompressed, keeps a checker busy for days."""
+    layer = Layer().file("agent", "#!/bin/sh\n", 0o755).file("zeros", bytes(1 << 20)).tar
+    archive = Counted(saved([layer] * 256) if form == "saved" else repeated(layer, 256))
+    archive.check(tmp_path)
+    assert archive.given < 4 * len(layer)  # once for its digest, once to be written, and its headers 256 times
+
+
+def test_a_compressed_layer_that_is_named_twice_is_decompressed_once(tmp_path: Path) -> None:
+    limits = ImageLimits(unpacked_bytes=len(LARGE))
+    check_image(io.BytesIO(oci([LARGE] * 2)), tmp_path / "made", work=tmp_path, limits=limits)
+
+
+def test_layers_are_counted_before_any_is_read(tmp_path: Path) -> None:
+    archive = Counted(repeated(LARGE, 257))
+    with pytest.raises(ImageRefused, match="names 257 layers; at most 256 are taken; build the image in fewer steps"):
+        archive.check(tmp_path)
+    assert archive.given < len(LARGE)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [saved([LARGE]), oci([LARGE], how=""), gzip.compress(b"", 1) * 150_000, FOLDERS * 6_000],
+    ids=["layer of docker save", "blob", "nothing, compressed again and again", "folders"],
+)
+def test_a_cancelled_check_reads_no_further(tmp_path: Path, content: bytes) -> None:
+    archive = Counted(content, cancel_after=2 << 20)
+    with pytest.raises(LeaseLost):
+        archive.check(tmp_path)
+    assert archive.given <= (2 << 20) + (1 << 20)
+
+
+def test_folders_of_the_archive_are_counted_too(checked: Any) -> None:
+    assert "more than 10,000 files" in refusal(checked, FOLDERS * 10_001 + bytes(1024)).message

@@ -18,11 +18,13 @@ from gauntlet_runtime.container_images.config import Config, read_config
 from gauntlet_runtime.container_images.errors import ImageRefused, shown
 from gauntlet_runtime.container_images.packing import Sources, write_image
 from gauntlet_runtime.container_images.streams import Budget, decompressed, is_image_archive, is_plain
-from gauntlet_runtime.container_images.tars import entries, parts_of
+from gauntlet_runtime.container_images.tars import MOST_PATH, entries, parts_of
 from gauntlet_runtime.container_images.tree import File, Folder, Tree
 
 HEAD: Final = 512  # bytes that tell what a file is
 MOST_NAMES: Final = 60_000  # of one file: ext4 takes 65,000
+_HEADER_SHARE: Final = 4096  # bytes of headers, and of paths below, for each entry that an image may have:
+_PATH_SHARE: Final = 1024  # many times what ordinary ones take
 #: Places that are the sandbox's own: what an image has there is dropped.
 PROVIDED: Final = ("dev", "proc", "sys", "tmp")
 _OPEN: Final = (("tmp",), ("dev", "shm"))  # where a program may work all the same: they are there, and empty
@@ -71,7 +73,8 @@ def check_image(
         ImageRefused: the sentence says what to do.
         LeaseLost: ``unwanted`` was set meanwhile.
     """
-    budget = Budget(limits.unpacked_bytes, limits.unpacked_bytes, unwanted or threading.Event())
+    most = limits.unpacked_bytes
+    budget = Budget(most, most, limits.entries * _HEADER_SHARE, unwanted or threading.Event())
     with _plain(source, work=work, budget=budget, file="") as (plain, size):
         archive = Archive(plain, size=size, budget=budget)
         found = archive.image()
@@ -80,13 +83,12 @@ def check_image(
             layers = _Layers(archive, plain, work=Path(folder), budget=budget)
             tree, sources = _put_together(found, config, layers, budget=budget, most_entries=limits.entries)
             notes = [*config.notes, *_make_places(tree)]
-            _check_names(tree)
             drop_numbered_accounts(tree, sources)
             place = _check_start(tree, config, file=found.config_file)
+            _check_names(tree, most_bytes=limits.entries * _PATH_SHARE)
             used = sum({(f.source, f.start): f.size for _, f in tree.walk() if isinstance(f, File)}.values())
             if used > limits.unpacked_bytes:
-                most = f"at most {limits.unpacked_bytes:,} are taken"
-                raise ImageRefused(f"The image has {used:,} bytes of files; {most}.")
+                raise ImageRefused(f"The image has {used:,} bytes of files; at most {most:,} are taken.")
             image = CheckedImage(
                 id=found.id,
                 command=config.command,
@@ -172,10 +174,21 @@ def _put_together(
     return tree, sources
 
 
-def _check_names(tree: Tree) -> None:
-    """Refuse what no file system can hold: a file of more names than one may have."""
+def _check_names(tree: Tree, *, most_bytes: int) -> None:
+    """Refuse what no file system can hold, a file of too many names or too long a path, and what fills the memory."""
     names: Counter[tuple[int, int]] = Counter()
+    left = most_bytes
     for path, file in tree.walk():
+        length = len(path.encode(errors="surrogateescape"))
+        if length >= MOST_PATH:  # links can lead to where no path of an entry does
+            message = (
+                f"has a path of more than {MOST_PATH - 1:,} bytes; use shorter names, or fewer folders in folders."
+            )
+            raise ImageRefused(message, file=path)
+        left -= length
+        if left < 0:
+            message = f"The paths in the image have more than {most_bytes:,} bytes together; "
+            raise ImageRefused(message + "use shorter names, or fewer folders in folders.")
         if isinstance(file, File) and file.size:
             place = (file.source, file.start)
             names[place] += 1

@@ -7,7 +7,6 @@ import hashlib
 import io
 import threading
 import zlib
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final, cast
@@ -39,10 +38,11 @@ def is_plain(head: bytes) -> bool:
 
 @dataclass
 class Budget:
-    """How many bytes may still be written to disk while an archive is read, and whether anybody still waits for it."""
+    """What may still be used up while an archive is read, and whether anybody still waits for it."""
 
-    left: int
-    most: int
+    left: int  # bytes on disk
+    most: int  # of them at first
+    headers: int  # bytes of tars' headers: reading these takes much longer than what they stand before
     unwanted: threading.Event = field(default_factory=threading.Event)
 
     def look(self) -> None:
@@ -66,6 +66,17 @@ class Budget:
         if self.left < 0:
             message = f"the image unpacks to more than {self.most:,} bytes with this; make it smaller."
             raise ImageRefused(message, file=file)
+
+    def take_header(self, count: int, *, file: str) -> None:
+        """Use some of what headers may have.
+
+        Raises:
+            ImageRefused: it is used up.
+        """
+        self.headers -= count
+        if self.headers < 0:
+            message = "has headers that are longer together than those of any image; "
+            raise ImageRefused(message + "use shorter names and fewer extended attributes.", file=file)
 
 
 def decompressed(source: BinaryIO, into: BinaryIO, *, budget: Budget, file: str) -> str:
@@ -117,19 +128,13 @@ class _Watched(io.RawIOBase):
 
 
 class Window(io.RawIOBase):
-    """A part of a seekable file, as a file; of it no more is read at once than ``most``.
+    """A part of a seekable file, as a file."""
 
-    A tar's headers name the length of a header that follows, and a reader takes that much into memory: so the reader
-    gets an error instead.
-    """
-
-    def __init__(self, source: BinaryIO, *, start: int, size: int, most: int, refuse: Callable[[], Exception]) -> None:
+    def __init__(self, source: BinaryIO, *, start: int, size: int) -> None:
         super().__init__()
         self._source = source
         self._start = start
         self._size = size
-        self._most = most
-        self._refuse = refuse
         self._place = 0
 
     def seekable(self) -> bool:
@@ -146,11 +151,12 @@ class Window(io.RawIOBase):
         return self._place
 
     def read(self, size: int = -1, /) -> bytes:
-        left = max(0, self._size - self._place)
-        wanted = left if size < 0 else min(size, left)
-        if wanted > self._most:
-            raise self._refuse()
         self._source.seek(self._start + self._place)
-        data = self._source.read(wanted)
+        data = self._source.read(self.within(size))
         self._place += len(data)
         return data
+
+    def within(self, size: int) -> int:
+        """How many bytes are read where ``size`` are asked for; all that are left where it is negative."""
+        left = max(0, self._size - self._place)
+        return left if size < 0 else min(size, left)

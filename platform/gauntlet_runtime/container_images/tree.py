@@ -61,6 +61,7 @@ class Tree:
     def __init__(self, *, most_entries: int) -> None:
         self.root = Folder(0, 0)
         self.entries = 0
+        self._made = 0  # folders that no entry names, but paths of entries
         self._most = most_entries
         self._work = 0
 
@@ -76,11 +77,15 @@ class Tree:
         """
         for entry in listed:
             self.entries += 1
-            if self.entries > self._most:
-                raise ImageRefused(f"has more than {self._most:,} entries with the layers below it.", file=file)
+            self._check_count(file=file)
             parts = parts_of(entry.name, file=file)
             if parts:
                 self._add(entry, parts, layer=layer, file=file)
+
+    def _check_count(self, *, file: str) -> None:
+        if self.entries + self._made > self._most:
+            message = f"has more than {self._most:,} entries, with folders on the way and the layers below it; "
+            raise ImageRefused(message + "leave out what the agent does not need.", file=file)
 
     def _add(self, entry: tarfile.TarInfo, parts: tuple[str, ...], *, layer: int, file: str) -> None:
         *above, name = parts
@@ -154,6 +159,8 @@ class Tree:
             if isinstance(there, Link):
                 there = self.find(done) or there
             if there is None:
+                self._made += 1
+                self._check_count(file=file)
                 there = folder.children[part] = _inner(folder, layer, entry=entry, file=file)
             if not isinstance(there, Folder):
                 message = f"{file} holds this, but {'/'.join(done)[:200]} is no folder; build the image again."
@@ -208,12 +215,17 @@ class Tree:
 
     def walk(self) -> Iterator[tuple[str, Node]]:
         """Every path with what is there, folders before what is in them, in one order."""
-        waiting: list[tuple[str, Node]] = [(name, node) for name, node in sorted(self.root.children.items())][::-1]
+        waiting = [("", iter(sorted(self.root.children.items())))]  # paths of folders, not of all that is in them
         while waiting:
-            path, node = waiting.pop()
-            yield path, node
+            above, left = waiting[-1]
+            found = next(left, None)
+            if found is None:
+                waiting.pop()
+                continue
+            name, node = found
+            yield above + name, node
             if isinstance(node, Folder):
-                waiting += [(f"{path}/{name}", inner) for name, inner in sorted(node.children.items())][::-1]
+                waiting.append((f"{above}{name}/", iter(sorted(node.children.items()))))
 
 
 def _kind(entry: tarfile.TarInfo) -> str:

@@ -157,7 +157,7 @@ BAD = {
         layered(Layer().folder("d/" * 100 + "e").link("l", "d/" * 100 + "e").file("l/" + "f/" * 100 + "x")),
         "more than 128 folders deep",
     ),
-    "huge header": (layered(Layer().add("x", type=tarfile.XHDTYPE).file("y" * 3_000_000)), "header is longer than"),
+    "huge header": (layered(Layer().add("x", type=tarfile.XHDTYPE).file("y" * 3_000_000)), "headers are longer than"),
     "damaged layer": (saved([AGENT, b"\1" * 2048]), "no whole tar"),
     "the door is a link": (layered(Layer().link("run", "/etc")), "/run/gauntlet: must be a folder"),
     "the door is a file": (layered(Layer().file("run/gauntlet")), "/run/gauntlet: must be a folder"),

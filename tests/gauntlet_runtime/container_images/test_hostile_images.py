@@ -14,6 +14,8 @@ import pytest
 from image_archives import Layer, config_of, files_tar, oci, saved, sha
 
 from gauntlet_runtime.container_images import ImageLimits, ImageRefused, check, check_image, unpack_image
+from gauntlet_runtime.container_images.streams import Budget
+from gauntlet_runtime.container_images.tars import entries
 from gauntlet_runtime.jobs import LeaseLost
 
 AGENT = Layer().file("agent", "#!/bin/sh\n", 0o755)
@@ -188,3 +190,143 @@ def test_a_cancelled_check_reads_no_further(tmp_path: Path, content: bytes) -> N
 
 def test_folders_of_the_archive_are_counted_too(checked: Any) -> None:
     assert "more than 10,000 files" in refusal(checked, FOLDERS * 10_001 + bytes(1024)).message
+
+
+def record(key: str, value: str) -> bytes:
+    """A line of a PAX header."""
+    size = len(f" {key}={value}\n")
+    size += len(str(size + len(str(size))))
+    return f"{size} {key}={value}\n".encode()
+
+
+def headers(count: int, kind: bytes = tarfile.XGLTYPE, size: int = 900_000) -> Layer:
+    """Headers of keys of their own; each holds for all entries that follow if it is a global one."""
+    layer = Layer()
+    for number in range(count):
+        layer.add("g", record(f"key{number}", "x" * size), type=kind)
+    return layer
+
+
+def test_what_global_headers_say_is_not_kept() -> None:
+    layer = Layer()
+    for number in range(4):
+        layer.add("g", record(f"key{number}", "x" * 900_000), type=tarfile.XGLTYPE)
+        layer.folder(f"d{number}")
+    listed = entries(io.BytesIO(layer.tar), start=0, size=len(layer.tar), file="x", budget=Budget(0, 0, 1 << 30))
+    assert [sorted(entry.pax_headers) for entry in listed] == [[f"key{number}"] for number in range(4)]
+
+
+SPARSE = tarfile.TarInfo("sparse").tobuf(tarfile.GNU_FORMAT)
+SPARSE = SPARSE[:156] + tarfile.GNUTYPE_SPARSE + SPARSE[157:482] + b"\1" + SPARSE[483:]
+SPARSE = SPARSE[:148] + b"%06o\0 " % tarfile.calc_chksums(SPARSE)[0] + SPARSE[156:]
+MORE = (b"%011o\0" % 1 * 42).ljust(504, b"\0") + b"\1" + bytes(7)  # of it: places, and that there are still more
+
+
+@pytest.mark.parametrize("place", ["archive", "layer"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        headers(3).folder("d").tar,
+        headers(3, tarfile.XHDTYPE).folder("d").tar,
+        headers(3, tarfile.GNUTYPE_LONGNAME).folder("d").tar,
+        headers(100, size=1).folder("d").tar,
+        headers(1200, tarfile.GNUTYPE_LONGNAME, size=1).folder("d").tar,
+        SPARSE + MORE * 100,
+    ],
+    ids=["global", "of one entry", "long names", "many", "very many", "sparse"],
+)
+def test_the_headers_of_one_entry_are_bounded_together(checked: Any, place: str, content: bytes) -> None:
+    refused = refusal(checked, saved([AGENT.tar, content]) if place == "layer" else content)
+    assert refused.message == (
+        "holds an entry whose headers are longer than 1,048,576 bytes, or too many; make the archive again."
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"2 " * 400_000 + b"=\n",
+        b"5 x=" + b"x" * 100,
+        b"0 x=\n",
+        b"-5 x=\n",
+        b"9999 x=\n",
+        b"9 nothing\n",
+        record("comment", "1" * 900_000),
+    ],
+    ids=["each in the next", "cut", "of no length", "of less than none", "beyond the end", "no key", "digits"],
+)
+@pytest.mark.parametrize("kind", [tarfile.XGLTYPE, tarfile.XHDTYPE])
+def test_records_of_headers_are_read_only_one_after_another(checked: Any, kind: bytes, content: bytes) -> None:
+    """Some of these took hundreds of gigabytes, or hours in which nothing else of the checker ran."""
+    layer = Layer().add("long", b"x" * 512, type=tarfile.GNUTYPE_LONGNAME).add("g", content, type=kind).folder("d")
+    assert "no whole tar" in refusal(checked, saved([AGENT.tar, layer.tar])).message
+
+
+def test_headers_as_tools_write_them_are_taken(checked: Any) -> None:
+    """A header's content is not taken for a header, nor a header for content."""
+    layer = Layer().add("pax_global_header", record("comment", "f" * 40), type=tarfile.XGLTYPE)
+    layer.add("x", record("SCHILY.xattr.user.a", "1=2\n3=" * 99) + record("mtime", "1.5"), type=tarfile.XHDTYPE)
+    layer.add("x", b"x" * 100 + b"/" + b"x" * 100, type=tarfile.GNUTYPE_LONGNAME).file("short")
+    layer.add("x", b"x" * 156 + b"x" + b"/y" * 40, type=tarfile.GNUTYPE_LONGLINK).link("l", "short")
+    checked(saved([AGENT.tar, layer.tar]))
+
+
+def test_the_headers_of_all_entries_are_bounded_together(refuse: Any) -> None:
+    """Reading them takes much longer than reading what they stand before."""
+    words = "has headers that are longer together than those of any image; use shorter names"
+    assert words in refuse(saved([AGENT.tar, headers(1).folder("d").tar]), entries=200)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (tarfile.XGLTYPE, 512),
+        (tarfile.XGLTYPE, -512),
+        (tarfile.XGLTYPE, 1 << 40),
+        (tarfile.XHDTYPE, -512),
+        (tarfile.XHDTYPE, 1 << 40),
+    ],
+)
+def test_no_file_reaches_into_what_follows(checked: Any, kind: bytes, size: int) -> None:
+    """A global header changes what a file's size is said to be, but not where the next one begins."""
+    layer = Layer().add("g", record("size", str(size)), type=kind).file("x").file("y", "y")
+    assert "no whole tar" in refusal(checked, saved([AGENT.tar, layer.tar])).message
+
+
+def test_an_entry_does_not_follow_itself(checked: Any) -> None:
+    entry = tarfile.TarInfo("x")
+    entry.size = -512
+    content = entry.tobuf(tarfile.GNU_FORMAT)
+    assert "no whole tar" in refusal(checked, saved([AGENT.tar, content])).message
+
+
+def test_folders_on_the_way_are_counted(refuse: Any) -> None:
+    layer = Layer()
+    for number in range(9):
+        layer.file(f"{number}/" + "d/" * 110 + "x")
+    words = "has more than 1,000 entries, with folders on the way and the layers below it"
+    assert words in refuse(saved([AGENT.tar, layer.tar]), entries=1000)
+
+
+def by_links(name: str, depth: int) -> Layer:
+    """Folders in folders, each with a short name in the root: l1, l2 and so on."""
+    layer = Layer().link("l0", "/")
+    for number in range(depth):
+        layer.folder(f"l{number}/{name}").link(f"l{number + 1}", f"l{number}/{name}")
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("last", "limits", "words"),
+    [
+        ("y" * 79, {}, ""),
+        ("y" * 80, {}, "has a path of more than 4,095 bytes; use shorter names"),
+        ("y" * 79, {"entries": 36}, "paths in the image have more than 36,864 bytes together; use shorter names"),
+    ],
+)
+def test_paths_are_bounded_one_by_one_and_together(
+    checked: Any, refuse: Any, last: str, limits: Any, words: str
+) -> None:
+    """Links shorten what a layer says of a long path; whoever packs it holds it whole."""
+    content = saved([AGENT.tar, by_links("n" * 250, 16).file(f"l16/{last}").tar])
+    assert words in refuse(content, **limits) if words else checked(content)

@@ -19,7 +19,7 @@ from gauntlet_runtime.container_images.errors import ImageRefused, shown
 from gauntlet_runtime.container_images.packing import Sources, write_image
 from gauntlet_runtime.container_images.streams import Budget, decompressed, is_image_archive, is_plain
 from gauntlet_runtime.container_images.tars import MOST_PATH, entries, parts_of
-from gauntlet_runtime.container_images.tree import File, Folder, Tree
+from gauntlet_runtime.container_images.tree import File, Folder, Special, Tree
 
 HEAD: Final = 512  # bytes that tell what a file is
 MOST_NAMES: Final = 60_000  # of one file: ext4 takes 65,000
@@ -175,7 +175,7 @@ def _put_together(
 
 
 def _check_names(tree: Tree, *, most_bytes: int) -> None:
-    """Refuse what no file system can hold, a file of too many names or too long a path, and what fills the memory."""
+    """Refuse names that cannot be unpacked: of devices, too long, too many for one file, or for the memory."""
     names: Counter[tuple[int, int]] = Counter()
     left = most_bytes
     for path, file in tree.walk():
@@ -184,6 +184,9 @@ def _check_names(tree: Tree, *, most_bytes: int) -> None:
             message = (
                 f"has a path of more than {MOST_PATH - 1:,} bytes; use shorter names, or fewer folders in folders."
             )
+            raise ImageRefused(message, file=path)
+        if isinstance(file, Special):
+            message = f"is {file.what}; remove it from the image, in a later layer for example (RUN rm)."
             raise ImageRefused(message, file=path)
         left -= length
         if left < 0:

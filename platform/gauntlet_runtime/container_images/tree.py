@@ -36,6 +36,13 @@ class File:
 
 
 @dataclass(eq=False)
+class Special(File):
+    """A device, say: empty. Later layers may take it away, or the sandbox its folder; else the image is refused."""
+
+    what: str = ""
+
+
+@dataclass(eq=False)
 class Link:
     """A symbolic link."""
 
@@ -78,7 +85,7 @@ class Tree:
         for entry in listed:
             self.entries += 1
             self._check_count(file=file)
-            parts = parts_of(entry.name, file=file)
+            parts = parts_of(entry.name.lstrip("/"), file=file)  # some builders write absolute names: Nix does
             if parts:
                 self._add(entry, parts, layer=layer, file=file)
 
@@ -107,12 +114,11 @@ class Tree:
             executable = bool(entry.mode & _EXECUTABLE)
             folder.children[name] = File(layer, layer, entry.offset_data, entry.size, executable)
         else:
-            message = f"{file} holds this, which is {_kind(entry)}; remove it from the image."
-            raise ImageRefused(message, file=entry.name)
+            folder.children[name] = Special(layer, layer, 0, 0, False, what=_kind(entry))
 
-    def _linked(self, entry: tarfile.TarInfo, *, layer: int, file: str) -> File:
+    def _linked(self, entry: tarfile.TarInfo, *, layer: int, file: str) -> File | Link:
         target = self.find(parts_of(entry.linkname.lstrip("/"), file=file), follow=False)
-        if not isinstance(target, File):
+        if not isinstance(target, File | Link):  # links have hard links too: `ln` makes them
             message = f"{file} holds this hard link to {entry.linkname[:200]!r}, which is no file of the image."
             raise ImageRefused(message, file=entry.name)
         return replace(target, layer=layer)

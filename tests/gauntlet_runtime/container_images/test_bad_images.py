@@ -140,12 +140,28 @@ BAD = {
     ),
     "user is a number": (config(config={"User": 5}), "USER that is no text"),
     # The layers
-    "absolute path": (layered(Layer().file("/etc/cron.d/x")), "/etc/cron.d/x: "),
     "path leading out": (layered(Layer().file("a/../../x")), "a/../../x: "),
-    "character device": (layered(Layer().add("data/zero", type=tarfile.CHRTYPE, devmajor=1, devminor=5)), "a device"),
-    "block device": (layered(Layer().add("data/disk", type=tarfile.BLKTYPE, devmajor=8)), "a device"),
-    "FIFO": (layered(Layer().add("data/pipe", type=tarfile.FIFOTYPE)), "a FIFO"),
-    "unknown kind": (layered(Layer().add("data/odd", type=b"V")), "of a kind that no image needs"),
+    "absolute path leading out": (layered(Layer().file("/a/../../x")), "a/../../x: "),
+    "character device": (
+        layered(Layer().add("data/zero", type=tarfile.CHRTYPE, devmajor=1, devminor=5)),
+        "data/zero: is a device; remove it from the image, in a later layer for example (RUN rm).",
+    ),
+    "block device": (layered(Layer().add("data/disk", type=tarfile.BLKTYPE, devmajor=8)), "data/disk: is a device"),
+    "FIFO": (layered(Layer().add("data/pipe", type=tarfile.FIFOTYPE)), "data/pipe: is a FIFO"),
+    "unknown kind": (layered(Layer().add("data/odd", type=b"V")), "data/odd: is of a kind that no image needs"),
+    "device by a link": (
+        layered(Layer().folder("data").link("l", "data").add("l/zero", type=tarfile.CHRTYPE)),
+        "data/zero: is a device",
+    ),
+    "hard link to a device": (
+        layered(Layer().add("dev/null", type=tarfile.CHRTYPE).hard_link("null", "dev/null")),
+        "null: is a device",
+    ),
+    "device of a later layer": (
+        saved([AGENT, Layer().file("x").tar, Layer().file(".wh.x").add("x", type=tarfile.CHRTYPE).tar]),
+        "x: is a device",
+    ),
+    "the program is a FIFO": (saved([Layer().add("agent", type=tarfile.FIFOTYPE, mode=0o755).tar]), "chmod +x"),
     "hard link out": (layered(Layer().hard_link("shadow", "../../etc/shadow")), "leads out"),
     "hard link to nothing": (layered(Layer().hard_link("shadow", "etc/shadow")), "is no file of the image"),
     "hard link to a folder": (layered(Layer().folder("d").hard_link("h", "d")), "is no file of the image"),

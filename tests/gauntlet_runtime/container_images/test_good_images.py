@@ -90,6 +90,39 @@ def test_hard_links_stay_one_file(take):
     assert taken.image.size == 4
 
 
+def test_names_in_layers_may_be_absolute_as_nix_writes_them(take):
+    lower = Layer().file("/agent", "", 0o755).file("//nix/store/x", "x").file("/nix/store/y", "y")
+    upper = Layer().file("/nix/store/.wh.x").hard_link("/nix/z", "/nix/store/y")
+    files = take(saved([lower.tar, upper.tar])).files
+    assert files == {"agent": "", "nix": "/", "nix/store": "/", "nix/store/y": "y", "nix/z": "y"}
+
+
+def test_a_hard_link_to_a_link_is_another_such_link(take):
+    """GNU's `ln` makes these; what such a link leads to need not be there."""
+    lower = Layer().file("agent", "", 0o755).file("usr/bin/python3.11", "p").link("usr/bin/python3", "python3.11")
+    upper = Layer().hard_link("usr/bin/python", "usr/bin/python3").link("gone", "/nowhere").hard_link("g", "gone")
+    files = take(saved([lower.tar, upper.tar])).files
+    assert (files["usr/bin/python"], files["usr/bin/python3"]) == ("-> python3.11", "-> python3.11")
+    assert (files["g"], files["gone"]) == ("-> /nowhere", "-> /nowhere")
+
+
+def device(layer, name, kind=tarfile.CHRTYPE):
+    return layer.add(name, type=kind, devmajor=1, devminor=3)
+
+
+@pytest.mark.parametrize("kind", [tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_devices_are_left_out_where_the_sandbox_has_its_own_or_a_later_layer_takes_them_away(take, kind):
+    """What `debootstrap` makes has them in /dev, and no later layer can take anything out of a lower one."""
+    lower = Layer().file("agent", "", 0o755).folder("data")
+    for name in ("dev/null", "dev/pts/ptmx", "tmp/pipe", "data/removed", "data/replaced", "gone/deep/zero"):
+        device(lower, name, kind)
+    upper = Layer().file("data/.wh.removed").file("data/replaced", "r").file(".wh.gone")
+    taken = take(saved([lower.tar, upper.tar]))
+    assert taken.files == {"agent": "", "data": "/", "data/replaced": "r"}
+    assert list((taken.root / "dev").rglob("*")) == list((taken.root / "tmp").iterdir()) == []
+    assert "What the image has in /dev is left out: the sandbox has its own." in taken.image.notes
+
+
 def test_modes_and_owners_are_the_platforms(take):
     layer = Layer().file("agent", "", 0o6711).file("secret", "", 0o600).folder("closed", 0o700)
     layer.file("closed/inside", "", 0o4755)

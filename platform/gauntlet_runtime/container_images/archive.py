@@ -163,14 +163,15 @@ class Archive:
         if not isinstance(listed, list) or depth > _MOST_HOPS:
             raise ImageRefused("lists no manifests; export the image again.", file=file)
         # One image may be listed under several names, and beside it what a build notes about itself.
-        wanted = {one.get("digest"): one for one in listed if isinstance(one, dict) and not _is_attestation(one)}
+        wanted = {str(one.get("digest")): one for one in listed if isinstance(one, dict) and not _is_attestation(one)}
         if len(wanted) != 1:
             message = f"holds {len(wanted)} images; export one, for one platform: docker save NAME -o FILE"
             raise ImageRefused(message, file=file)
         (descriptor,) = wanted.values()
         part = self._blob(descriptor, named_by=file)
         content = self._json(part, dict)
-        if descriptor.get("mediaType") in _INDEXES or content.get("mediaType") in _INDEXES or "manifests" in content:
+        kinds = [one.get("mediaType") for one in (descriptor, content)]
+        if "manifests" in content or any(isinstance(kind, str) and kind in _INDEXES for kind in kinds):
             return self._only_manifest(content, file=part.name, depth=depth + 1)
         return part
 

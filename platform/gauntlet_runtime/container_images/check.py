@@ -84,7 +84,8 @@ def check_image(
             tree, sources = _put_together(found, config, layers, budget=budget, most_entries=limits.entries)
             notes = [*config.notes, *_make_places(tree)]
             drop_numbered_accounts(tree, sources)
-            place = _check_start(tree, config, file=found.config_file)
+            directory = _working_directory(tree, config, file=found.config_file)
+            _check_start(tree, config, directory=directory, file=found.config_file)
             _check_names(tree, most_bytes=limits.entries * _PATH_SHARE)
             used = sum({(f.source, f.start): f.size for _, f in tree.walk() if isinstance(f, File)}.values())
             if used > limits.unpacked_bytes:
@@ -93,7 +94,7 @@ def check_image(
                 id=found.id,
                 command=config.command,
                 environment=config.environment,
-                working_directory=place,
+                working_directory=directory,
                 architecture=config.architecture,
                 user=config.user,
                 layers=len(found.layers),
@@ -223,30 +224,38 @@ def _make_places(tree: Tree) -> list[str]:
     return notes
 
 
-def _check_start(tree: Tree, config: Config, *, file: str) -> str:
-    """Check that the image holds what it starts; return its working directory without links on the way."""
+def _working_directory(tree: Tree, config: Config, *, file: str) -> str:
+    """Where the program is started, without links on the way; made where the image does not have it."""
     parts = parts_of(config.working_directory.lstrip("/"), file=file)
     found = tree.resolve(parts)
     if found is None:  # Docker makes it, too
         found = tree.make_folder(parts, file=file)
     place, node = found
+    has = f"has the WORKDIR {shown(config.working_directory)},"
     if not isinstance(node, Folder):
-        raise ImageRefused(f"has the WORKDIR {shown(config.working_directory)}, which is no folder.", file=file)
+        raise ImageRefused(f"{has} which is no folder.", file=file)
     if place not in _OPEN and (place[:1] in [(name,) for name in (*PROVIDED, PRIVATE)] or place[: len(DOOR)] == DOOR):
-        where = shown(config.working_directory)
-        message = f"has the WORKDIR {where}, where the sandbox has its own folders; use another, /app for example."
+        message = f"{has} where the sandbox has its own folders; use another, /app for example."
         raise ImageRefused(message, file=file)
+    directory = "/" + "/".join(place)
+    if directory.encode(errors="ignore").decode() != directory:  # what stores it takes nothing else
+        message = f"{has} which leads to a folder whose name is no UTF-8; rename that in the image."
+        raise ImageRefused(message, file=file)
+    return directory
+
+
+def _check_start(tree: Tree, config: Config, *, directory: str, file: str) -> None:
+    """Check that the image holds what it starts."""
     program = config.command[0]
     if program.startswith("/"):
         places = [program]
     elif "/" in program:
-        places = [f"{'/'.join(place)}/{program}"]
+        places = [f"{directory}/{program}"]
     else:
         places = [f"{folder}/{program}" for folder in config.environment["PATH"].split(":") if folder]
     if not any(_can_start(tree, one) for one in places):
         message = f"starts '{shown(program)}', which is not in the image, or may not be executed (chmod +x)."
         raise ImageRefused(message, file=file)
-    return "/" + "/".join(place)
 
 
 def _can_start(tree: Tree, place: str) -> bool:

@@ -40,7 +40,7 @@ def entries(source: BinaryIO, *, start: int, size: int, file: str, budget: Budge
                 vars(archive)["members"].clear()  # it keeps every entry for those who ask twice
                 vars(archive)["pax_headers"].clear()  # and all that global headers say; no image needs them
                 window.begin()
-    except (tarfile.TarError, ValueError, OverflowError, UnicodeError) as error:
+    except (tarfile.TarError, ValueError, OverflowError, LookupError) as error:
         if size == 0:
             return  # some tools write a layer without any entry as no bytes at all
         raise ImageRefused("is damaged: it is no whole tar; make the archive again.", file=file) from error
@@ -105,7 +105,7 @@ def _check_size(entry: tarfile.TarInfo, *, next_at: int) -> None:
     blocks = -(-entry.size // tarfile.BLOCKSIZE)
     if entry.isreg() and not entry.issparse() and next_at != entry.offset_data + blocks * tarfile.BLOCKSIZE:
         raise tarfile.ReadError("a file reaches into what follows")
-    if entry.size < 0:
+    if entry.size < 0 or next_at < entry.offset_data:
         raise tarfile.ReadError("a size is negative")
 
 

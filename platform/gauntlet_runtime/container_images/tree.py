@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gauntlet_runtime.container_images.errors import ImageRefused
-from gauntlet_runtime.container_images.tars import MOST_DEPTH, parts_of
+from gauntlet_runtime.container_images.tars import MOST_DEPTH, MOST_PATH, parts_of
 
 _WHITEOUT: Final = ".wh."
 _OPAQUE: Final = ".wh..wh..opq"
@@ -241,9 +241,13 @@ def _kind(entry: tarfile.TarInfo) -> str:
 
 
 def _target(entry: tarfile.TarInfo, *, file: str) -> str:
-    if not entry.linkname or "\0" in entry.linkname or len(entry.linkname) > 4095:
+    target = entry.linkname
+    if not target or "\0" in target:
         raise ImageRefused(f"{file} holds this link, which leads to nothing that has a name.", file=entry.name)
-    return entry.linkname
+    if len(target.encode(errors="surrogateescape")) >= MOST_PATH:
+        most = f"a path of more than {MOST_PATH - 1:,} bytes"
+        raise ImageRefused(f"{file} holds this link, which leads to {most}; use a shorter one.", file=entry.name)
+    return target
 
 
 def _is_gone(node: Node, layer: int) -> bool:

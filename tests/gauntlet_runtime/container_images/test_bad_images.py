@@ -40,6 +40,18 @@ def replaced(archive: bytes, name: str, content: bytes) -> bytes:
     return files_tar({key: content if name in key else value for key, value in files.items()})
 
 
+def manifest_only(content: object) -> bytes:
+    """An OCI layout of nothing but a manifest."""
+    manifest = json.dumps(content).encode()
+    index = {"manifests": [{"digest": f"sha256:{sha(manifest)}"}]}
+    return files_tar({"index.json": json.dumps(index).encode(), f"blobs/sha256/{sha(manifest)}": manifest})
+
+
+def indexed(*manifests: object) -> bytes:
+    """An OCI layout whose index lists these."""
+    return replaced(oci([AGENT], nested=False), "index.json", json.dumps({"manifests": manifests}).encode())
+
+
 MANIFEST = [{"Config": "c.json", "Layers": ["l.tar"]}]
 LONG = {"pax_headers": {"comment": "x" * (2 << 20)}}
 
@@ -102,6 +114,20 @@ BAD = {
         files_tar({"index.json": json.dumps({"manifests": [{"digest": "sha256:../../etc/passwd"}]}).encode()}),
         "without a SHA-256 digest",
     ),
+    "digest that is a list": (
+        indexed({"digest": []}),
+        "index.json: names a blob without a SHA-256 digest; export the image again.",
+    ),
+    "manifest that is a list": (indexed([]), "index.json: holds 0 images"),
+    "kind that is a list": (
+        indexed({"digest": f"sha256:{sha(b'{}')}", "mediaType": []}),
+        "which is not in the archive; make the archive again.",
+    ),
+    "kind in a manifest that is a list": (
+        manifest_only({"mediaType": ["x"]}),
+        "names no layers; export the image again.",
+    ),
+    "layers that are numbers": (manifest_only({"layers": [1]}), "names a blob without a SHA-256 digest"),
     # The config
     "another architecture": (config(architecture="s390x"), "docker build --platform linux/"),
     "no architecture": (config(architecture=None), "for nothing that it names"),
@@ -138,6 +164,10 @@ BAD = {
         saved([AGENT, Layer().link("w", "dev").tar], config={"WorkingDir": "/w/x"}),
         "has the WORKDIR /w/x, where",
     ),
+    "working directory by a link to a name that is no UTF-8": (
+        saved([AGENT, Layer().folder("caf\udce9").link("w", "caf\udce9").tar], config={"WorkingDir": "/w"}),
+        "has the WORKDIR /w, which leads to a folder whose name is no UTF-8; rename that in the image.",
+    ),
     "user is a number": (config(config={"User": 5}), "USER that is no text"),
     # The layers
     "path leading out": (layered(Layer().file("a/../../x")), "a/../../x: "),
@@ -162,6 +192,11 @@ BAD = {
         "x: is a device",
     ),
     "the program is a FIFO": (saved([Layer().add("agent", type=tarfile.FIFOTYPE, mode=0o755).tar]), "chmod +x"),
+    "link to a long path": (
+        layered(Layer().link("l", "\N{CJK UNIFIED IDEOGRAPH-4E00}" * 2_000)),
+        "holds this link, which leads to a path of more than 4,095 bytes; use a shorter one.",
+    ),
+    "link to nothing": (layered(Layer().link("l", "")), "leads to nothing that has a name"),
     "hard link out": (layered(Layer().hard_link("shadow", "../../etc/shadow")), "leads out"),
     "hard link to nothing": (layered(Layer().hard_link("shadow", "etc/shadow")), "is no file of the image"),
     "hard link to a folder": (layered(Layer().folder("d").hard_link("h", "d")), "is no file of the image"),

@@ -6,11 +6,14 @@ import gzip
 import io
 import json
 import tarfile
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from image_archives import Layer, config_of, files_tar, oci, saved, sha
 
 from gauntlet_runtime.container_images import ImageLimits, ImageRefused, check, check_image, unpack_image
@@ -271,6 +274,46 @@ def test_headers_as_tools_write_them_are_taken(checked: Any) -> None:
     checked(saved([AGENT.tar, layer.tar]))
 
 
+@pytest.mark.parametrize("place", ["archive", "layer"])
+def test_a_header_that_the_end_cuts_is_no_fault_of_the_platform(checked: Any, place: str) -> None:
+    refused = refusal(checked, saved([AGENT.tar, SPARSE]) if place == "layer" else SPARSE)
+    assert refused.message == "is damaged: it is no whole tar; make the archive again."
+
+
+def odd_entry(kind: bytes, size: int | None, name: str, body: bytes) -> bytes:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname = kind, name
+    entry.size = len(body) if size is None else size
+    return entry.tobuf(tarfile.GNU_FORMAT) + body + bytes(-len(body) % 512)
+
+
+KEYS = ["path", "linkpath", "size", "mtime", "hdrcharset", "comment"]
+KEYS += [f"GNU.sparse.{key}" for key in ("map", "size", "realsize", "major", "minor", "name", "offset", "numbytes")]
+VALUES = ["1", "0", "-512", "1,2,3", "nan", "inf", "BINARY", "/a/b", "../x", "9" * 30, "", "1\n2", "agent"]
+RECORDS = st.lists(st.builds(record, st.sampled_from(KEYS), st.sampled_from(VALUES)), min_size=1, max_size=4)
+ENTRY = st.builds(
+    odd_entry,
+    st.sampled_from([bytes([kind]) for kind in b"01234567xgLKSXV"]),
+    st.sampled_from([None, None, None, None, -1, -512, 1 << 40]),
+    st.sampled_from(["a", "b", "a/b", "/a", ".wh.a", ".wh..wh..opq", "dev/x", "caf\udce9", ""]),
+    RECORDS.map(b"".join) | st.sampled_from([b"", b"a/b\0", b"3\n1\n2\n"]),
+)
+
+
+@given(st.lists(ENTRY, min_size=1, max_size=6).map(b"".join), st.integers(0, 512), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_whatever_headers_say_is_taken_and_unpacked_or_refused(content: bytes, cut: int, is_layer: bool) -> None:
+    content = content[: len(content) - cut]
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "made")
+        source = io.BytesIO(saved([AGENT.tar, content]) if is_layer else content)
+        try:
+            check_image(source, made, work=Path(folder), limits=ImageLimits())
+        except ImageRefused:
+            return
+        unpack_image(made, Path(folder, "tree"))
+
+
 def test_the_headers_of_all_entries_are_bounded_together(refuse: Any) -> None:
     """Reading them takes much longer than reading what they stand before."""
     words = "has headers that are longer together than those of any image; use shorter names"
@@ -293,9 +336,10 @@ def test_no_file_reaches_into_what_follows(checked: Any, kind: bytes, size: int)
     assert "no whole tar" in refusal(checked, saved([AGENT.tar, layer.tar])).message
 
 
-def test_an_entry_does_not_follow_itself(checked: Any) -> None:
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_SPARSE, b"V"])
+def test_an_entry_does_not_follow_itself(checked: Any, kind: bytes) -> None:
     entry = tarfile.TarInfo("x")
-    entry.size = -512
+    entry.type, entry.size = kind, -512
     content = entry.tobuf(tarfile.GNU_FORMAT)
     assert "no whole tar" in refusal(checked, saved([AGENT.tar, content])).message
 

@@ -73,7 +73,11 @@ def own_models(content: dict[str, Any]) -> tuple[ModelSpec, ModelSupply] | None:
     try:
         spec = ModelSpec(
             provider=str(llm.get("provider") or "own"),
-            models=[ModelOffer(name=str(name)) for name in llm.get("models") or []],
+            models=[
+                ModelOffer(name=str(name), embeds=key == "embeddings")
+                for key in ("models", "embeddings")
+                for name in llm.get(key) or []
+            ],
             per_episode=_budget(llm.get("per_episode")),
             per_evaluation=_budget(llm.get("per_evaluation")),
             calls_per_minute=llm.get("rate"),

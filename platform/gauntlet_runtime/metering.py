@@ -15,6 +15,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 MILLION: Final = Decimal(1_000_000)
+LIMIT_FIELDS: Final = ("max_completion_tokens", "max_tokens")  # what requests call the limit of an answer
 
 
 def money(amount: Decimal | None) -> str:
@@ -30,6 +31,7 @@ class ModelOffer(_Message):
     """A model that an agent may call, with its prices for a million tokens; without prices it costs nothing."""
 
     name: str
+    embeds: bool = False  # it makes embeddings, and does not chat
     price_in: Decimal = Decimal(0)
     price_out: Decimal = Decimal(0)
 
@@ -92,7 +94,7 @@ class ModelAccess(_Message):
 
     url: str  # up to and with the version, such as https://api.example.org/v1
     key: SecretStr = SecretStr("")
-    limit_field: str = "max_tokens"  # what the provider calls the limit of an answer, for requests that have none
+    limit_field: str = "max_tokens"  # what the provider calls the limit of an answer
     set_by: Literal["organizer", "operator"] = "operator"  # who has to act where the provider does not take the key
     public_only: bool = False  # its address must be a public one: it was set by somebody who runs no host of ours
 

@@ -87,6 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {"retry-after": detail} if detail else {}
             said = {"message": f"refused; the key was {KEY}", "type": "some_type", "code": "some_code"}
             self._json(int(kind), {"error": said}, **headers)
+        elif kind == "says":  # a status and a body
+            status, _, said = detail.partition(":")
+            self._raw(int(status), said.encode(), "application/json")
         elif kind == "hang":
             released.wait(60)
             self.close_connection = True

@@ -32,7 +32,7 @@ from gauntlet.storage.streaming import download
 
 #: What everybody is told of a phase's language models; where they come from is the organizer's affair.
 _LLM_TOLD: Final = (
-    *("models", "per_episode", "per_evaluation", "per_submission"),
+    *("models", "embeddings", "per_episode", "per_evaluation", "per_submission"),
     *("rate", "concurrency", "max_tokens"),
 )
 

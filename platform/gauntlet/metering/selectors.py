@@ -94,7 +94,10 @@ def model_spec(llm: dict[str, Any]) -> ModelSpec:
     provider = llm["provider"]
     return ModelSpec(
         provider=provider,
-        models=[_offer(provider, name) for name in llm["models"]],
+        models=[
+            *(_offer(provider, name) for name in llm["models"]),
+            *(_offer(provider, name, embeds=True) for name in llm.get("embeddings", [])),
+        ],
         per_episode=ModelBudget(**llm.get("per_episode", {})),
         per_evaluation=ModelBudget(**llm.get("per_evaluation", {})),
         per_submission=ModelBudget(**llm.get("per_submission", {})),
@@ -133,11 +136,12 @@ def _patience() -> ModelPatience:
     )
 
 
-def _offer(provider: str, name: str) -> ModelOffer:
+def _offer(provider: str, name: str, *, embeds: bool = False) -> ModelOffer:
     price = model_price(provider, name)
     nothing = Decimal(0)
     return ModelOffer(
         name=name,
+        embeds=embeds,
         price_in=price.tokens_in if price else nothing,
         price_out=price.tokens_out if price else nothing,
     )

@@ -49,7 +49,8 @@ def _models(llm: dict[str, Any]) -> str:
     ]
     pace = (("rate", "calls in a minute"), ("concurrency", "calls at once"))
     budgets += [f"{llm[key]:,} {what}" for key, what in pace if llm.get(key)]
-    return f"Language models: {', '.join(llm['models'])}. At most {'; '.join(budgets)}."
+    embedding = f"; for embeddings {', '.join(llm['embeddings'])}" if llm.get("embeddings") else ""
+    return f"Language models: {', '.join(llm['models'])}{embedding}. At most {'; '.join(budgets)}."
 
 
 def _limits(budget: dict[str, Any]) -> list[str]:

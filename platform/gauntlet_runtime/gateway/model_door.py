@@ -35,7 +35,14 @@ from gauntlet_runtime.gateway.model_replies import (
 )
 from gauntlet_runtime.gateway.model_requests import Call, offered, read_call
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
-from gauntlet_runtime.gateway.upstream import Answer, ProviderFailed, RequestRefused, Upstream, WronglySet
+from gauntlet_runtime.gateway.upstream import (
+    Answer,
+    AnswerTooLarge,
+    ProviderFailed,
+    RequestRefused,
+    Upstream,
+    WronglySet,
+)
 from gauntlet_runtime.metering import ModelOffer, ModelSpec, Refusal, Reservation, Settlement, Shortage, money
 from gauntlet_scoring.failures import FailureCode
 
@@ -198,6 +205,10 @@ class ModelDoor:
             self._settle(episode, made, status=error.status, response=error.body)
             raise passed_on(error) from error
         except ProviderFailed as error:
+            if isinstance(error, AnswerTooLarge) and call.may_be_too_large:
+                self._actions.refused(episode)
+                self._settle(episode, made, status=400, answered=True, tries=error.tries)
+                raise _too_large(call) from error
             self._settle(episode, made, status=503, tries=error.tries)
             if isinstance(error, WronglySet):
                 raise self._locked_out(error) from error
@@ -214,15 +225,22 @@ class ModelDoor:
         *,
         status: int,
         answer: Answer | None = None,
+        answered: bool = False,
         cached: bool = False,
         response: Any = None,
         tries: int = 1,
     ) -> None:
-        """Count what a call used and record its end; without an answer it used nothing."""
+        """Count what a call used and record its end; without an answer it used nothing.
+
+        Args:
+            answered: there was one that nobody can be handed; it counts as all that was reserved
+        """
         call = made.call
         used_in, used_out, believed = 0, 0, True
+        if answer is not None or answered:
+            usage = None if answer is None else answer.usage
+            used_in, used_out, believed = usage_of(usage, tokens_in=call.tokens_in, tokens_out=call.tokens_out)
         if answer is not None:
-            used_in, used_out, believed = usage_of(answer.usage, tokens_in=call.tokens_in, tokens_out=call.tokens_out)
             response = answer.parts if call.stream else answer.parts[0]
         cost = call.offer.cost(tokens_in=used_in, tokens_out=used_out)
         settlement = Settlement(id=made.reservation.id, tokens=used_in + used_out, cost=cost, paid=not cached)
@@ -314,3 +332,14 @@ class ModelDoor:
         said = f"{what}. That is not the agent's fault"
         self._job.end_soon(episode, FailureCode.INFRASTRUCTURE, f"{said}; the episode is run again.")
         return ApiError(503, "model_unavailable", f"{said}, and it ends the episode, which is run again later.")
+
+
+def _too_large(call: Call) -> ApiError:
+    """What was asked for is more than anybody can be handed."""
+    less = (
+        "fewer inputs at once, or them as base64 (encoding_format)"
+        if call.endpoint == "embeddings"
+        else "fewer answers (n), shorter ones (max_tokens), or fewer log probabilities (top_logprobs)"
+    )
+    said = f"The answer was larger than any may be, as this request asked for, and counts as used. Ask for {less}."
+    return ApiError(400, "answer_too_large", said)

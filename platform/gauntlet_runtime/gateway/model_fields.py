@@ -50,13 +50,11 @@ PARTS: Final[Mapping[str, frozenset[str]]] = {
     "redacted_thinking": frozenset({"data"}),
     "image_url": frozenset({"image_url"}),
     "input_audio": frozenset({"input_audio"}),
-    "file": frozenset({"file"}),
 }
 #: Of a part that brings content, the fields that it may have, and which of them is the content.
 _CONTENT: Final[Mapping[str, tuple[frozenset[str], str]]] = {
     "image_url": (frozenset({"url", "detail"}), "url"),
     "input_audio": (frozenset({"data", "format"}), "data"),
-    "file": (frozenset({"filename", "file_data"}), "file_data"),
 }
 _TOOL_KINDS: Final = ("function", "custom")
 _CHOICE_KINDS: Final = (*_TOOL_KINDS, "allowed_tools")
@@ -89,6 +87,18 @@ def check_fields(request: Mapping[str, Any], endpoint: ModelEndpoint) -> None:
         raise _refusal(f"'tool_choice.type' must be {' or '.join(_CHOICE_KINDS)}.")
     for place, message in enumerate(_list_of(request, "messages")):
         _check_message(message, f"messages[{place}]")
+    if endpoint == "embeddings" and not _is_text(request.get("input")):
+        raise ApiError(
+            400, "invalid_value", "'input' must be a text, a list of texts, a list of tokens, or a list of such lists."
+        )
+
+
+def _is_text(given: object) -> bool:
+    """Whether this is what embeddings are made of: texts, or tokens of one or of several. Never an address."""
+    if isinstance(given, str) or not isinstance(given, list):
+        return isinstance(given, str)
+    lists = given if all(isinstance(one, list) for one in given) else [given]
+    return all(isinstance(one, str) for one in given) or all(type(token) is int for one in lists for token in one)
 
 
 def _refusal(said: str) -> ApiError:

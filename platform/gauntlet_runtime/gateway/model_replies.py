@@ -23,10 +23,17 @@ class ProviderError(ApiError):
 
 def passed_on(refused: RequestRefused) -> ProviderError:
     """What the provider says to whoever made the request."""
-    said = refused.body.get("error") if isinstance(refused.body, dict) else None
+    body = refused.body if isinstance(refused.body, dict) else {}
+    said = body.get("error")
     if not isinstance(said, dict):
-        said = {"message": f"The model's provider refused this request with status {refused.status}."}
+        reason = next((body[name] for name in ("error", "message", "detail") if body.get(name)), None)
+        said = {"message": f"The model's provider refused this request with status {refused.status}{_because(reason)}"}
     return ProviderError(refused.status, said)
+
+
+def _because(reason: Any) -> str:
+    """What a provider says elsewhere than in an object `error`, to end a sentence with."""
+    return "." if reason is None else f": {reason if isinstance(reason, str) else to_json(reason).decode()}"
 
 
 def shown(parts: list[dict[str, Any]], *, wants_usage: bool) -> list[dict[str, Any]]:

@@ -9,14 +9,20 @@ from typing import Any, Final, TypeGuard
 
 from gauntlet_runtime.gateway.errors import ApiError
 from gauntlet_runtime.gateway.model_fields import check_fields
+from gauntlet_runtime.gateway.provider_answers import ANSWER_BYTES
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
-from gauntlet_runtime.metering import ModelOffer, ModelSpec, Reservation
+from gauntlet_runtime.metering import LIMIT_FIELDS, ModelOffer, ModelSpec, Reservation
 
-MEDIA_TOKENS: Final = 20_000  # for each picture, which has no more whatever its bytes; and for each sound or file
+# For each picture, whatever its bytes, and for each sound. The largest pictures that providers take are counted as some
+# 48,000 by the model that counts them highest.
+MEDIA_TOKENS: Final = 50_000
 MESSAGE_TOKENS: Final = 16  # what a provider's template adds around each message
 MOST_CHOICES: Final = 128
 _MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
-_LIMITS: Final = ("max_completion_tokens", "max_tokens")
+# What an answer's token takes in JSON: alone, in a part of a stream of its own, and for each of its log probabilities.
+_TOKEN_BYTES: Final = 16
+_PART_BYTES: Final = 300
+_PROBABILITY_BYTES: Final = 120
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,13 @@ class Call:
         cost = self.offer.cost(tokens_in=self.tokens_in, tokens_out=self.tokens_out)
         return Reservation(id=str(uuid.uuid4()), tokens=self.tokens_in + self.tokens_out, cost=cost)
 
+    @property
+    def may_be_too_large(self) -> bool:
+        """Whether the answer that it asks for may be larger than any may be; of embeddings their length is unknown."""
+        if self.endpoint == "embeddings":
+            return True
+        return self.tokens_out * _token_bytes(self.request, stream=self.stream) > ANSWER_BYTES
+
 
 def offered(spec: ModelSpec, name: object) -> ModelOffer:
     """The model of this name.
@@ -56,15 +69,19 @@ def read_call(spec: ModelSpec, endpoint: ModelEndpoint, request: dict[str, Any],
     """What is asked for.
 
     Args:
-        limit_field: what the provider calls the limit of an answer, for a request that has none
+        limit_field: what the provider calls the limit of an answer, whatever the request calls it: a provider may
+            take no notice of the other name, and an answer without a limit is not what was reserved
 
     Raises:
         ApiError: 400, it is no request that can be made; 404, its model is not offered.
     """
     offer = offered(spec, request.get("model"))
+    chat = endpoint == "chat/completions"
+    if offer.embeds == chat:
+        does, where = ("makes embeddings", "/embeddings") if offer.embeds else ("chats", "/chat/completions")
+        raise ApiError(400, "unsupported_endpoint", f"The model {offer.name!r} {does} here: ask it at {where}.")
     check_fields(request, endpoint)
     outgoing = dict(request)
-    chat = endpoint == "chat/completions"
     stream = chat and bool(request.get("stream"))
     given = request.get("stream_options")
     options = given if isinstance(given, dict) else {}
@@ -87,14 +104,21 @@ def _limited(spec: ModelSpec, request: dict[str, Any], outgoing: dict[str, Any],
     choices = 1 if request.get("n") is None else request["n"]
     if not _is_positive(choices) or choices > MOST_CHOICES:
         raise ApiError(400, "invalid_value", f"n must be a whole number from 1 to {MOST_CHOICES}.")
-    named = next((name for name in _LIMITS if request.get(name) is not None), None)
+    named = next((name for name in LIMIT_FIELDS if request.get(name) is not None), None)
     wanted = spec.max_tokens if named is None else request[named]
     if not _is_positive(wanted):
         raise ApiError(400, "invalid_value", f"{named} must be a whole number from 1.")
-    for name in _LIMITS:
+    for name in LIMIT_FIELDS:
         outgoing.pop(name, None)
-    outgoing[named or limit_field] = limit = min(wanted, spec.max_tokens)
+    outgoing[limit_field] = limit = min(wanted, spec.max_tokens)
     return limit * choices
+
+
+def _token_bytes(request: dict[str, Any], *, stream: bool) -> int:
+    """How much of an answer one of its tokens takes, about."""
+    most = request.get("top_logprobs")
+    probabilities = 1 + (most if _is_positive(most) else 0) if request.get("logprobs") else 0
+    return (_PART_BYTES if stream else _TOKEN_BYTES) + _PROBABILITY_BYTES * probabilities
 
 
 def _is_positive(value: object) -> TypeGuard[int]:

@@ -21,6 +21,7 @@ ANSWER_BYTES: Final = 16 << 20
 _BRACKETS: Final = 500_000
 _AFTER_DONE_SECONDS: Final = 1.0  # for the end of a stream that has said that it is over
 _DONE: Final = b"[DONE]"
+_EVENT_ENDS: Final = (b"\n\n", b"\r\r", b"\r\n\r\n")
 _DONE_LINE: Final = re.compile(rb"(?:\A|[\r\n])data: ?\[DONE\][ \t]*[\r\n]")
 _DONE_BYTES: Final = 32  # no such line is longer, as providers write it
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -37,7 +38,7 @@ class NoAnswer(Exception):
 
 
 class TooLarge(Exception):
-    """What came is more than any answer."""
+    """What came is more than any answer; how so, in words of ours. It would be the next time too."""
 
 
 async def read_whole(response: httpx.Response, *, stream: bool) -> bytes:
@@ -55,7 +56,7 @@ async def read_whole(response: httpx.Response, *, stream: bool) -> bytes:
                 before = len(content)
                 content += unpack(chunk, ANSWER_BYTES + 1 - before)
                 if len(content) > ANSWER_BYTES:
-                    raise TooLarge
+                    raise TooLarge(f"is larger than {ANSWER_BYTES} bytes")
                 if stream and not over and _DONE_LINE.search(content, max(0, before - _DONE_BYTES)):
                     over = True
                     patience.reschedule(asyncio.get_running_loop().time() + _AFTER_DONE_SECONDS)
@@ -92,7 +93,7 @@ def read_answer(content: bytes, endpoint: ModelEndpoint) -> dict[str, Any]:
     """The one object of an answer that is no stream.
 
     Raises:
-        NoAnswer
+        NoAnswer, TooLarge
     """
     check_parts(content)
     value = _object(content)
@@ -106,8 +107,10 @@ def read_answer(content: bytes, endpoint: ModelEndpoint) -> dict[str, Any]:
 def read_stream(content: bytes) -> list[dict[str, Any]]:
     """The objects of a stream of server-sent events, which is whole only where it says so.
 
+    It says so by its last event, or, as some providers do, only by ending after each of its choices has.
+
     Raises:
-        NoAnswer
+        NoAnswer, TooLarge
     """
     check_parts(content)
     parts: list[dict[str, Any]] = []
@@ -125,17 +128,27 @@ def read_stream(content: bytes) -> list[dict[str, Any]]:
             part = _object(event)
             _list_of(part, "choices")
             parts.append(part)
+    if content.endswith(_EVENT_ENDS) and _has_ended(parts):
+        return parts
     raise NoAnswer("its stream broke off")
+
+
+def _has_ended(parts: list[dict[str, Any]]) -> bool:
+    """Whether each choice has said why it ended."""
+    choices = [choice for part in parts for choice in part["choices"]]
+    begun = {str(choice.get("index")) for choice in choices}
+    ended = {str(choice.get("index")) for choice in choices if choice.get("finish_reason")}
+    return bool(begun) and begun == ended
 
 
 def check_parts(content: bytes) -> None:
     """Refuse what would be very many times as large once it is read.
 
     Raises:
-        NoAnswer
+        TooLarge
     """
     if content.count(b"[") + content.count(b"{") > _BRACKETS:
-        raise NoAnswer("its answer has more parts than any")
+        raise TooLarge("has more parts than any")
 
 
 def _object(content: bytes) -> dict[str, Any]:

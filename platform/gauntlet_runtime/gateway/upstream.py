@@ -17,7 +17,6 @@ import httpx
 import pydantic_core
 
 from gauntlet_runtime.gateway.provider_answers import (
-    ANSWER_BYTES,
     NoAnswer,
     TooLarge,
     check_parts,
@@ -27,11 +26,13 @@ from gauntlet_runtime.gateway.provider_answers import (
 )
 from gauntlet_runtime.gateway.public_addresses import NotPublic, PublicTransport
 from gauntlet_runtime.gateway.recorder import ModelEndpoint
-from gauntlet_runtime.metering import ModelAccess, ModelPatience
+from gauntlet_runtime.metering import LIMIT_FIELDS, ModelAccess, ModelPatience
 from gauntlet_runtime.retry_after import retry_after
 
 CONNECT_SECONDS: Final = 10.0
 _THE_AGENTS: Final = frozenset({400, 413, 415, 422})  # the request itself was refused: told to whoever made it
+# As said of a key, or of a model that is none, and as said of what was asked of it: the latter where it has answered.
+_EITHER: Final = frozenset({403, 404, 405, 501})
 _THE_KEYS: Final = frozenset({401, 403})
 _PASSING: Final = frozenset({408, 409, 425, 429})  # may go by itself, as every 5xx may
 _SECRET_CHARACTERS: Final = 8  # a shorter key is a placeholder, and may be any word of an answer
@@ -73,6 +74,10 @@ class WronglySet(ProviderFailed):
     """The provider's key is not accepted, or its address is none: until another is set, asking again is vain."""
 
 
+class AnswerTooLarge(ProviderFailed):
+    """It did answer, and so was used, but with more than anybody can be handed."""
+
+
 class _TryAgain(Exception):
     def __init__(self, reason: str, *, after: float | None = None) -> None:
         super().__init__(reason)
@@ -87,6 +92,9 @@ class Upstream:
         self._named = f"the provider '{provider}'" if provider else "the provider"
         self._set_by = access.set_by
         self._key = access.key.get_secret_value()
+        self._limit_field = access.limit_field
+        self._known: set[Any] = set()  # models that have answered
+        self._renamed: set[Any] = set()  # models that take the limit of an answer by its other name alone
         self._url = access.url.rstrip("/")
         self._wrong = self._what_is_wrong()
         headers = {"content-type": "application/json", "accept-encoding": "gzip"}
@@ -116,11 +124,11 @@ class Upstream:
         """
         if self._wrong is not None:
             raise WronglySet(self._wrong, 0)
-        body = pydantic_core.to_json(request)
         for number in range(1, self._patience.tries + 1):
             try:
                 async with asyncio.timeout(self._patience.call_seconds):
-                    parts = await self._try(endpoint, body, stream=stream)
+                    parts = await self._try(endpoint, request, stream=stream)
+                self._known.add(request.get("model"))
                 return Answer(parts=parts, tries=number)
             except _TryAgain as error:
                 reason, after = str(error), error.after
@@ -132,8 +140,8 @@ class Upstream:
                 reason, after = f"the connection failed ({type(error).__name__})", None
             except NotPublic:
                 raise ProviderFailed("its address is not a public one", number) from None
-            except TooLarge:
-                raise ProviderFailed(f"its answer is larger than {ANSWER_BYTES} bytes", number) from None
+            except TooLarge as error:
+                raise AnswerTooLarge(f"its answer {error}", number) from None
             except ProviderFailed as error:
                 raise type(error)(str(error), number) from None
             _log.info("a model provider failed at try %d: %s", number, reason)
@@ -146,20 +154,47 @@ class Upstream:
         backoff = self._patience.backoff_seconds * 2.0 ** (number - 1)
         return min(max(backoff, after or 0.0), self._patience.longest_backoff_seconds)
 
-    async def _try(self, endpoint: ModelEndpoint, body: bytes, *, stream: bool) -> list[dict[str, Any]]:
-        async with self._client.stream("POST", f"{self._url}/{endpoint}", content=body) as response:
+    async def _try(self, endpoint: ModelEndpoint, request: dict[str, Any], *, stream: bool) -> list[dict[str, Any]]:
+        """Send a request once; once more where only the name of its limit, which is ours, was refused."""
+        model = request.get("model")
+        if model in self._renamed:
+            return await self._send(endpoint, self._with_other_limit(request), stream=stream)
+        try:
+            return await self._send(endpoint, request, stream=stream)
+        except RequestRefused as error:
+            if not self._wants_other_limit(error.body):
+                raise
+            self._renamed.add(model)
+            return await self._send(endpoint, self._with_other_limit(request), stream=stream)
+
+    async def _send(self, endpoint: ModelEndpoint, request: dict[str, Any], *, stream: bool) -> list[dict[str, Any]]:
+        content = pydantic_core.to_json(request)
+        async with self._client.stream("POST", f"{self._url}/{endpoint}", content=content) as response:
             status = response.status_code
             if status == 200:
-                content = await read_whole(response, stream=stream)
-                parts = read_stream(content) if stream else [read_answer(content, endpoint)]
+                whole = await read_whole(response, stream=stream)
+                parts = read_stream(whole) if stream else [read_answer(whole, endpoint)]
                 return cast(list[dict[str, Any]], self._without_key(parts))
-            if status in _THE_AGENTS:
-                raise RequestRefused(status, self._without_key(await _said(response)))
+            if status in _THE_AGENTS or status in _EITHER:
+                said = self._without_key(await _said(response))
+                if status in _THE_AGENTS or request.get("model") in self._known or _is_flagged(said):
+                    raise RequestRefused(status, said)
         if status in _PASSING or status >= 500:
             raise _TryAgain(f"it answered with status {status}", after=retry_after(response))
         if status in _THE_KEYS:
             raise WronglySet(self._to_be_set_anew("refused the key", f"status {status}"), 0)
         raise ProviderFailed(f"it answered with status {status}", 0)
+
+    def _wants_other_limit(self, said: Any) -> bool:
+        """Whether a refusal is about the name under which a limit was sent: some models of a provider take another."""
+        error = said.get("error") if isinstance(said, dict) else None
+        if not isinstance(error, dict) or self._limit_field not in LIMIT_FIELDS:
+            return False
+        return error.get("code") == "unsupported_parameter" and error.get("param") == self._limit_field
+
+    def _with_other_limit(self, request: dict[str, Any]) -> dict[str, Any]:
+        (other,) = (name for name in LIMIT_FIELDS if name != self._limit_field)
+        return {other if name == self._limit_field else name: value for name, value in request.items()}
 
     def _what_is_wrong(self) -> str | None:
         """Why nobody can be called with what was set, or None."""
@@ -187,11 +222,18 @@ class Upstream:
         return pydantic_core.from_json(text.replace(key, b"***")) if key in text else said
 
 
+def _is_flagged(said: Any) -> bool:
+    """Whether a provider's moderation refused what was asked, as routers tell it: with what it was flagged for."""
+    error = said.get("error") if isinstance(said, dict) else None
+    told = error.get("metadata") if isinstance(error, dict) else None
+    return isinstance(told, dict) and bool(told.get("reasons"))
+
+
 async def _said(response: httpx.Response) -> Any:
     """The body of a refusal; what is no JSON is not handed on."""
     try:
         content = await read_whole(response, stream=False)
         check_parts(content)
         return pydantic_core.from_json(content, allow_inf_nan=False)
-    except (NoAnswer, ValueError):
+    except (NoAnswer, TooLarge, ValueError):
         return None

@@ -63,6 +63,21 @@ def test_what_a_phase_says_is_stored_and_reaches_the_run(bundle: Any, make_user:
 
 
 @pytest.mark.django_db
+def test_models_that_make_embeddings_are_named_by_themselves(bundle: Any, make_user: Any, settings: Any) -> None:
+    write(bundle, RIGHT.replace("models: [small, large]", "models: [small]\n      embeddings: [vectors, small]"))
+    assert [(found.field, found.message.split(",")[0]) for found in findings(bundle)] == [
+        ("phases[0].llm.embeddings[0]", "a budget of cost needs the price of 'vectors'"),
+        ("phases[0].llm.embeddings[1]", "names the model 'small' twice."),
+    ]
+    settings.MODEL_PRICES = read_prices({"small": {"in": "0.15", "out": "0.6"}, "vectors": {"in": 1, "out": 0}})
+    bundle.replace("vectors, small", "vectors")
+    phase = import_bundle(bundle.root, organizer=make_user(), publish=True).phases.first()
+    assert phase is not None
+    assert phase.llm is not None
+    assert [(one.name, one.embeds) for one in model_spec(phase.llm).models] == [("small", False), ("vectors", True)]
+
+
+@pytest.mark.django_db
 def test_a_budget_of_the_submission_is_shared_by_its_tasks(bundle: Any, make_user: Any) -> None:
     write(bundle, RIGHT.replace("per_evaluation: {tokens: 1000000, cost: 2.50}", "per_submission: {cost: 7}"))
     assert findings(bundle) == []

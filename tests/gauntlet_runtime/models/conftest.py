@@ -75,8 +75,12 @@ class ModelRoom:
     packages: Path | None = None
 
     def spec(self, **fields: Any) -> ModelSpec:
-        """Two models; `small` has prices."""
-        offers = [ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6")), ModelOffer(name="free")]
+        """Two models that chat and one that makes embeddings; `small` has prices."""
+        offers = [
+            ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6")),
+            ModelOffer(name="free"),
+            ModelOffer(name="vectors", embeds=True),
+        ]
         return ModelSpec(
             **{
                 "provider": "ours",

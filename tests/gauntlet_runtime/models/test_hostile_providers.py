@@ -26,6 +26,7 @@ KEY = 'sk-of/ours"<&>+1234='
 MESSAGE = {"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
 ANSWER = {"choices": [MESSAGE], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
 PART = {"choices": [{"index": 0, "delta": {"content": "x"}}]}
+ENDED = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
 DONE = b"data: [DONE]\n\n"
 MANY = 64 << 20
 
@@ -108,8 +109,18 @@ async def test_what_an_agent_would_stumble_over_is_no_answer(endpoint: str, answ
         event(PART) + b"data:[DONE]",
         event(PART) + DONE + b"data: {and more\n\n",
         event({"choices": []}) + event(PART) + DONE,
+        event(ENDED) + event(PART),
     ],
-    ids=["byte order mark", "comments", "carriage returns", "many lines", "no last line", "more", "no choice yet"],
+    ids=[
+        "byte order mark",
+        "comments",
+        "carriage returns",
+        "many lines",
+        "no last line",
+        "more",
+        "no choice yet",
+        "ended",
+    ],
 )
 async def test_a_stream_is_read_however_it_is_written(said: bytes) -> None:
     assert (await asked(http(said), stream=True))[-1] == PART
@@ -119,6 +130,9 @@ async def test_a_stream_is_read_however_it_is_written(said: bytes) -> None:
     "said",
     [
         event(PART),
+        event(ENDED)[:-1],
+        event(ENDED) + event({"choices": [{"index": 1, "delta": {}}]}),
+        event({"choices": []}),
         b"data: [DONE]\n\n",
         event({"choices": [], "usage": {"prompt_tokens": 1}}) + DONE,
         event(PART) + event({**PART, "error": {"message": "overloaded"}}) + DONE,
@@ -128,7 +142,10 @@ async def test_a_stream_is_read_however_it_is_written(said: bytes) -> None:
         event(PART)[:-9],
         json.dumps(ANSWER).encode(),
     ],
-    ids=["cut", "nothing", "no choice", "error beside", "error", "null", "no UTF-8", "cut in a part", "no stream"],
+    ids=[
+        *("cut", "cut at its end", "another choice", "no choice at all", "nothing", "no choice"),
+        *("error beside", "error", "null", "no UTF-8", "cut in a part", "no stream"),
+    ],
 )
 async def test_a_stream_that_is_not_whole_is_no_answer(said: bytes) -> None:
     with pytest.raises(ProviderFailed, match=r"its (answer|stream)"):

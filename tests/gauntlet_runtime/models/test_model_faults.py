@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import SecretStr
 
+from gauntlet_runtime.gateway.provider_answers import ANSWER_BYTES
 from gauntlet_runtime.gateway.upstream import ProviderFailed, Upstream, WronglySet
 from gauntlet_runtime.metering import ModelAccess, ModelPatience
 
@@ -123,6 +126,76 @@ def test_a_refused_key_is_named_and_ends_every_episode_at_once(models, status):
     (sentence,) = {episode.message for episode in outcome.episodes}
     assert "the provider 'ours' refused the key that the operator" in sentence
     assert "has to set a valid one" in sentence
+
+
+FLAGGED = '{"error": {"message": "flagged", "code": 403, "metadata": {"reasons": ["violence"]}}}'
+
+
+@pytest.mark.parametrize("status", ["403", "404", "405", "501"])
+def test_what_is_refused_of_a_model_that_has_answered_is_what_was_asked_for(models, status):
+    """Else an agent that is not doing well could ask for something that is refused, and be run again."""
+    models.server.faults += [None, status]
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[0], *chat('y'))\nsay(chat('z')[0], answer(e)[0])")
+    assert outcome.said[:2] == [200, int(status)]
+    assert outcome.said[2]["error"]["message"] == "refused; the key was ***"
+    assert outcome.said[3:] == [200, 200]
+    assert len(models.server.seen) == 3
+    assert (outcome.episodes[0].failure, outcome.episodes[0].model_calls) == (None, 3)
+
+
+def test_what_a_providers_moderation_refuses_is_what_was_asked_for(models):
+    models.server.faults += [f"says:403:{FLAGGED}"]
+    outcome = models.agent("e = next_episode()\nstatus, said = chat('x')\nsay(status, said['error'], answer(e)[0])")
+    assert (outcome.said[0], outcome.said[1]["message"], outcome.said[2]) == (403, "flagged", 200)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('{"object": "error", "message": "too long for its context"}', ": too long for its context"),
+        ('{"error": "no such role"}', ": no such role"),
+        ('{"detail": [{"loc": ["n"], "msg": "less"}]}', ': [{"loc":["n"],"msg":"less"}]'),
+        ("[]", "."),
+        ("{", "."),
+    ],
+)
+def test_a_providers_reason_is_told_wherever_it_stands(models, body, reason):
+    models.server.faults += [f"says:400:{body}"]
+    outcome = models.agent("e = next_episode()\nsay(chat('x')[1]['error']['message'])\nanswer(e)")
+    assert outcome.said == [f"The model's provider refused this request with status 400{reason}"]
+
+
+def test_a_model_that_takes_the_limit_by_another_name_is_asked_by_it(models):
+    """Which name goes out is not the agent's choice."""
+    refusal = {"message": "Use the other", "code": "unsupported_parameter", "param": "max_tokens"}
+    models.server.faults += ["500", f"says:400:{json.dumps({'error': refusal})}"]
+    outcome = models.agent(
+        "e = next_episode()\nsay(chat('x', max_tokens=7)[0], chat('y')[0])\nanswer(e)",
+        llm={"patience": {"call_seconds": 5.0, "tries": 2, "backoff_seconds": 0.05}},
+    )
+    assert outcome.said == [200, 200]
+    limits = [(body.get("max_tokens"), body.get("max_completion_tokens")) for body in models.server.seen]
+    assert limits == [(7, None), (7, None), (None, 7), (None, 1000)]
+
+
+def test_too_many_embeddings_at_once_are_used_and_not_run_again(models):
+    large = json.dumps({"data": [{"embedding": "A" * ANSWER_BYTES}]})
+    models.server.faults += [None, f"says:200:{large}"]
+    outcome = models.agent(
+        """
+e = next_episode()
+for number in (1, 100):
+    say(ask("POST", "/llm/v1/embeddings", {"model": "vectors", "input": ["a"] * number}))
+say(answer(e)[0])
+"""
+    )
+    (status, _), (refused, said), answered = outcome.said
+    assert (status, refused, answered) == (200, 400, 200)
+    assert said["error"]["code"] == "answer_too_large"
+    assert "fewer inputs at once" in said["error"]["message"]
+    (_, reserved), (_, settled) = models.platform.reserved, models.platform.settled
+    assert (settled.tokens, settled.paid, outcome.episodes[0].failure) == (reserved.tokens, True, None)
+    assert len(models.server.seen) == 2
 
 
 REQUEST = {"model": "small", "messages": [{"role": "user", "content": "x"}]}

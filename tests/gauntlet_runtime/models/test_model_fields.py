@@ -13,7 +13,10 @@ from gauntlet_runtime.metering import ModelOffer, ModelSpec
 
 SPEC = ModelSpec(
     provider="ours",
-    models=[ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6"))],
+    models=[
+        ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6")),
+        ModelOffer(name="vectors", embeds=True),
+    ],
     max_tokens=1000,
 )
 FUNCTION = {"type": "function", "function": {"name": "web_search", "parameters": {"type": "object"}}}
@@ -21,8 +24,10 @@ PICTURE = "data:image/png;base64,iVBORw0KGgo="
 
 
 def read(endpoint: Any = "chat/completions", **fields: Any) -> Any:
-    given = {"input": ["a"]} if endpoint == "embeddings" else {"messages": [{"role": "user", "content": "hello"}]}
-    return read_call(SPEC, endpoint, {"model": "small", **given, **fields}, limit_field="max_tokens")
+    given: dict[str, Any] = {"model": "small", "messages": [{"role": "user", "content": "hello"}]}
+    if endpoint == "embeddings":
+        given = {"model": "vectors", "input": ["a"]}
+    return read_call(SPEC, endpoint, {**given, **fields}, limit_field="max_tokens")
 
 
 def said_by(*parts: Any, **more: Any) -> dict[str, Any]:
@@ -67,8 +72,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "the same, short": (said_by({"type": "image_url", "image_url": "//x.example"}), "content[0].image_url'"),
     "a picture with a blank before": (said_by({"type": "image_url", "image_url": {"url": " https://x"}}), "image_url'"),
     "one of which nothing is said": (said_by({"type": "image_url"}), "image_url'"),
-    "a file to be fetched": (said_by({"type": "file", "file": {"file_data": "https://x.example/a.pdf"}}), "file'"),
-    "a file that is there": (said_by({"type": "file", "file": {"file_id": "file-1"}}), "file.file_id'"),
+    "a file to be fetched": (said_by({"type": "file", "file": {"file_data": "https://x.example/a"}}), "content[0]'"),
+    "a file that is there": (said_by({"type": "file", "file": {"file_id": "file-1"}}), "content[0]'"),
+    "a file": (said_by({"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBERi0="}}), "content[0]'"),
     "sound to be fetched": (
         said_by({"type": "input_audio", "input_audio": {"data": "http://x.example", "format": "wav"}}),
         "input_audio'",
@@ -123,7 +129,6 @@ OFFERED: dict[str, dict[str, Any]] = {
     "what it brings itself": said_by(
         {"type": "image_url", "image_url": {"url": PICTURE, "detail": "low"}},
         {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-        {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
     ),
 }
 
@@ -136,7 +141,70 @@ def test_what_shapes_an_answer_goes_to_the_provider_as_it_is(case: str) -> None:
 
 def test_embeddings_go_to_the_provider_as_they_are() -> None:
     call = read("embeddings", dimensions=8, encoding_format="base64")
-    assert call.outgoing == {"model": "small", "input": ["a"], "dimensions": 8, "encoding_format": "base64"}
+    assert call.outgoing == {"model": "vectors", "input": ["a"], "dimensions": 8, "encoding_format": "base64"}
+
+
+@pytest.mark.parametrize("given", ["a", ["a", "b"], [1, 2], [[1, 2], [3]], []])
+def test_embeddings_are_made_of_texts_and_tokens(given: Any) -> None:
+    assert read("embeddings", input=given).outgoing["input"] == given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        {"image": "https://x.example/?secret"},
+        [{"image": "https://x.example/?secret"}],
+        [{"content": [{"type": "image_url", "image_url": {"url": "https://x.example/?secret"}}]}],
+        ["a", {"text": "b"}],
+        [[1, "a"]],
+        [True],
+        3,
+    ],
+)
+def test_embeddings_are_made_of_nothing_that_has_an_address(given: Any) -> None:
+    with pytest.raises(ApiError, match="'input' must be a text, a list of texts") as caught:
+        read("embeddings", input=given)
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "model", "said"),
+    [
+        ("embeddings", "small", "'small' chats here: ask it at /chat/completions"),
+        ("chat/completions", "vectors", "'vectors' makes embeddings here: ask it at /embeddings"),
+    ],
+)
+def test_a_model_does_what_it_is_offered_for(endpoint: str, model: str, said: str) -> None:
+    """A provider would answer that its key may not do this, as if the key were wrong."""
+    with pytest.raises(ApiError, match=said) as caught:
+        read(endpoint, model=model)
+    assert (caught.value.status, caught.value.code) == (400, "unsupported_endpoint")
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("field", ["max_tokens", "max_completion_tokens"])
+def test_the_limit_goes_out_under_the_providers_name_for_it(name: str, field: str) -> None:
+    """Some take no notice of the other, and answer without a limit what was reserved with one."""
+    request = {"model": "small", "messages": [], name: 7}
+    call = read_call(SPEC, "chat/completions", request, limit_field=field)
+    assert (call.tokens_out, call.outgoing) == (7, {"model": "small", "messages": [], field: 7})
+
+
+@pytest.mark.parametrize(
+    ("fields", "large"),
+    [
+        ({}, False),
+        ({"n": 128}, False),
+        ({"n": 128, "stream": True}, True),
+        ({"n": 10, "logprobs": True}, False),
+        ({"n": 10, "logprobs": True, "top_logprobs": 20}, True),
+        ({"n": 10, "top_logprobs": 20}, False),
+    ],
+)
+def test_it_is_known_which_answers_may_be_larger_than_any(fields: dict[str, Any], large: bool) -> None:
+    assert read(**fields).may_be_too_large is large
+    assert read("embeddings").may_be_too_large
 
 
 def test_each_of_several_answers_is_reserved() -> None:

@@ -18,7 +18,10 @@ from gauntlet_runtime.metering import ModelOffer, ModelSpec, money
 
 SPEC = ModelSpec(
     provider="ours",
-    models=[ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6"))],
+    models=[
+        ModelOffer(name="small", price_in=Decimal("0.15"), price_out=Decimal("0.6")),
+        ModelOffer(name="vectors", embeds=True),
+    ],
     max_tokens=1000,
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -29,7 +32,7 @@ REQUESTS = st.builds(
     lambda some, more, model: {**more, **some, "model": model},
     st.dictionaries(st.sampled_from(FIELDS), JSON | st.integers(1, 5000)),
     st.dictionaries(st.text(), JSON, max_size=3),
-    st.just("small") | JSON,
+    st.sampled_from(("small", "vectors")) | JSON,
 )
 
 
@@ -57,7 +60,7 @@ def test_any_request_is_refused_in_words_or_has_a_bound(request: dict[str, Any],
         assert said.status in (400, 404)
         assert said.message
         return
-    assert request["model"] == "small"
+    assert request["model"] == ("vectors" if endpoint == "embeddings" else "small")
     assert call.request == request
     text = pydantic_core.to_json(request)
     assert call.tokens_in > 0
@@ -68,6 +71,7 @@ def test_any_request_is_refused_in_words_or_has_a_bound(request: dict[str, Any],
         return
     limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if name in sent]
     assert len(limits) == 1
+    assert "max_tokens" in sent
     assert 1 <= limits[0] <= 1000
     assert call.tokens_out == limits[0] * (request.get("n") or 1)
     assert call.reservation().cost == call.offer.cost(tokens_in=call.tokens_in, tokens_out=call.tokens_out)

@@ -16,7 +16,7 @@ say(said.finish_reason, said.message.tool_calls[0].function.name, said.message.t
 streamed = [c for c in asked("look it up", tools=tools, stream=True) if c.choices[0].delta.tool_calls]
 say(streamed[0].choices[0].delta.tool_calls[0].function.name)
 say(asked("as JSON", response_format={"type": "json_object"}).choices[0].message.content)
-vectors = client.embeddings.create(model="small", input=["a b", "c"])
+vectors = client.embeddings.create(model="vectors", input=["a b", "c"])
 say([v.embedding for v in vectors.data], vectors.usage.prompt_tokens)
 say([m.id for m in client.models.list()], client.models.retrieve("free").owned_by)
 async def at_once():
@@ -50,7 +50,7 @@ def test_the_official_client_does_all_that_it_can_and_reads_refusals(with_openai
     assert next(said) == "look_up"
     assert next(said) == '{"number": 6}'
     assert (next(said), next(said)) == ([[3.0, 0.5, -1.0], [1.0, 0.5, -1.0]], 3)
-    assert (next(said), next(said)) == (["small", "free"], "ours")
+    assert (next(said), next(said)) == (["small", "free", "vectors"], "ours")
     assert next(said) == ["q0", "q1", "q2"]
     assert next(said) == 2
     assert all(
@@ -66,7 +66,7 @@ def test_the_official_client_does_all_that_it_can_and_reads_refusals(with_openai
     assert episode.tokens == sum(result.prompt_tokens + result.completion_tokens for result in results)
     name, status, code, message = (next(said) for _ in range(4))
     assert (name, status, code) == ("NotFoundError", 404, "model_not_found")
-    assert "There are: small, free." in message
+    assert "There are: small, free, vectors." in message
     name, status, code, message = (next(said) for _ in range(4))
     assert (name, status, code) == ("RateLimitError", 429, "budget_exceeded")
     assert message.startswith("The budget of 100000 tokens for an episode is exhausted: 0 are used or reserved")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ def read_llm(phase: Section) -> dict[str, Any] | None:
     if section is None:
         return None
     models = _models(section)
+    embeddings = _names(section, "embeddings", taken=models)
     provider = read_provider(section, use="models come from")
     llm: dict[str, Any] = {
         "provider": provider,
@@ -35,6 +37,8 @@ def read_llm(phase: Section) -> dict[str, Any] | None:
         "per_evaluation": _budget(section, "per_evaluation"),
         "cache": section.flag("cache", default=False),
     }
+    if embeddings:
+        llm["embeddings"] = list(embeddings)
     if shared := _budget(section, "per_submission"):
         llm["per_submission"] = shared
     most = settings.MODEL_MAX_TOKENS
@@ -49,25 +53,30 @@ def read_llm(phase: Section) -> dict[str, Any] | None:
         )
         section.findings.error(section.where("per_episode"), message)
     elif "cost" in budgets:
-        check_prices(models, provider=provider)
+        check_prices({**models, **embeddings}, provider=provider)
     section.close()
     return llm
 
 
 def _models(section: Section) -> dict[str, Value]:
-    """The models' names, and where each is written."""
-    names: dict[str, Value] = {}
+    """The names of the models that chat, and where each is written."""
     before = len(section.findings.errors)
-    for value in section.values("models") if section.needed("models") else []:
+    names = _names(section, "models", taken={}) if section.needed("models") else {}
+    if not names and len(section.findings.errors) == before:
+        section.findings.error(section.where("models"), "must name at least one model.")
+    return names
+
+
+def _names(section: Section, key: str, *, taken: Mapping[str, Value]) -> dict[str, Value]:
+    names: dict[str, Value] = {}
+    for value in section.values(key):
         name = value.text(longest=_NAME)
-        if name in names:
+        if name in names or name in taken:
             section.findings.error(value.place, f"names the model {name!r} twice.")
         elif name == "":
             section.findings.error(value.place, "must name a model.")
         elif name is not None:
             names[name] = value
-    if not names and len(section.findings.errors) == before:
-        section.findings.error(section.where("models"), "must name at least one model.")
     return names
 
 

@@ -12,7 +12,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -153,8 +153,8 @@ class ArtifactFolders:
     def _evict_alone(self, most: int) -> None:
         folders = [path for path in self._root.iterdir() if path.is_dir()]
         for left in folders:
-            if left.name.startswith(".") and time.time() - left.lstat().st_mtime > _LEFT_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)  # of a worker that was killed while it made or dropped an entry
+            if left.name.startswith("."):
+                _remove_if_old(left)
         entries = sorted(
             (path for path in folders if not path.name.startswith(".")), key=lambda entry: entry.stat().st_mtime
         )
@@ -280,3 +280,10 @@ def _write(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, *, ro
             file.write(chunk)
     target.chmod(0o755 if (entry.external_attr >> 16) & 0o111 else 0o644)
     return written
+
+
+def _remove_if_old(left: Path) -> None:
+    """Of a worker that was killed while it made or dropped an entry; a living one's goes at any moment."""
+    with suppress(FileNotFoundError):
+        if time.time() - left.lstat().st_mtime > _LEFT_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)

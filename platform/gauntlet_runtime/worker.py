@@ -191,8 +191,15 @@ class Worker:
             ended = "lost"
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            self._files.release()
+            self._release_files(log)
         log.info("job_ended", seconds=round(time.monotonic() - begun, 3), outcome=ended)
+
+    def _release_files(self, log: Any) -> None:
+        """What cannot be tidied up after a job keeps nobody from the next one."""
+        try:
+            self._files.release()
+        except Exception:  # noqa: BLE001 - a later job's end tidies up too
+            log.error("files_not_released", trace=traceback.format_exc())
 
     def _work_and_tell(self, claim: Claim, folder: Path, lease: Lease, log: Any) -> str:
         """Do the job and tell the source what became of it; the result is one word for the log."""

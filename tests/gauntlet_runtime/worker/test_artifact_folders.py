@@ -120,6 +120,23 @@ def test_what_a_killed_worker_left_half_made_is_removed_when_it_is_old(artifacts
     assert (fresh.exists(), old.exists()) == (True, False)
 
 
+def test_what_another_worker_has_just_made_may_go_while_it_is_looked_at(files, tmp_path, monkeypatch):
+    """Else about one in two hundred jobs beside others ended its worker's work, until the next ring."""
+    made = tmp_path / "artifacts/.making-now"
+    made.mkdir()
+    is_dir = Path.is_dir
+
+    def look(path):
+        found = is_dir(path)
+        if path == made:
+            made.rmdir()
+        return found
+
+    monkeypatch.setattr(Path, "is_dir", look)
+    files.release()
+    assert not made.exists()
+
+
 def open_descriptors():
     return len(os.listdir("/proc/self/fd"))
 

@@ -42,6 +42,18 @@ def test_it_works_until_nothing_is_left(room, source, worker, tmp_path):
     assert list((tmp_path / "worker/jobs").glob("*/*")) == []
 
 
+def test_what_cannot_be_tidied_up_after_a_job_keeps_nobody_from_the_next(room, source, worker, monkeypatch):
+    def fail(self):
+        raise PermissionError("a file of somebody else's")
+
+    for name in ("first", "second"):
+        source.add(name, room.spec("answer(next_episode())"))
+    with monkeypatch.context() as damaged:
+        damaged.setattr("gauntlet_runtime.folders.ArtifactFolders.release", fail)
+        assert worker.work_until_empty() == 2
+    assert set(source.finished) == {"first", "second"}
+
+
 def test_a_job_that_was_lost_is_neither_finished_nor_given_back(room, source, worker):
     source.add("gone", room.spec("answer(next_episode())"))
     source.lost.add("gone")

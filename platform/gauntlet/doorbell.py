@@ -71,7 +71,7 @@ class Transport(redis.Transport):
 
     def _deliver(self, message: Any, queue: str | None) -> None:
         """Hand a ring on as if it had been sent just so, and anything else that lies in a queue of rings not at all."""
-        if queue and not queue.endswith(".pidbox"):  # Celery's own: remote control
+        if queue and not queue.endswith(".pidbox") and not queue.startswith("celeryev"):  # Celery's own: workers' talk
             try:
                 message = _ring(_Heard.model_validate(message).headers, queue=queue)
             except ValidationError:

@@ -307,7 +307,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,  # nor for one that hangs
     "socket_connect_timeout": 5,
 }
+# A ring that a busy host took would wake nobody while it lasts, and an idle host not hear it.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_DISABLE_PREFETCH = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 
 MAX_BUNDLE_BYTES = positive("MAX_BUNDLE_BYTES", 1 << 30)

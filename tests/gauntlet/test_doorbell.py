@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import dbm
 import json
+import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -129,3 +133,55 @@ def test_the_beat_starts_whatever_one_that_was_killed_left_in_its_file(tmp_path:
     beat = Service(celery.app, schedule_filename=str(tmp_path / "schedule"), scheduler_cls=kind)
     tasks = {entry.task for entry in beat.scheduler.schedule.values()}
     assert tasks >= {celery.WORK_TASK, celery.SWEEP_TASK, celery.TIDY_TASK}
+
+
+#: A worker whose work is to say that it has begun and to go on until it is killed.
+BUSY = """
+import os, pathlib, time
+from celery import Celery
+from gauntlet import doorbell
+doorbell.use()
+app = Celery("busy")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+@app.task(name=doorbell.WORK_TASK)
+def work():
+    pathlib.Path(os.environ["BEGUN"]).touch()
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def busy_worker(broker: KeptBroker, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Start a worker of one process, and wait until it has begun to work."""
+    (tmp_path / "busy.py").write_text(BUSY)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str) -> None:
+        begun = tmp_path / name
+        options = ["--concurrency", "1", "--without-gossip", "--without-mingle", "--hostname", f"{name}@%h"]
+        command = [sys.executable, "-m", "celery", "-A", "busy", "worker", *options]
+        environment = {**os.environ, "BROKER_URL": broker.url, "BEGUN": str(begun)}
+        with (tmp_path / f"{name}.log").open("wb") as log:
+            process = subprocess.Popen(
+                command, env=environment, cwd=tmp_path, stdout=log, stderr=log, start_new_session=True
+            )
+        started.append(process)
+        deadline = time.monotonic() + 60
+        while not begun.exists():
+            assert time.monotonic() < deadline, (tmp_path / f"{name}.log").read_text()
+            time.sleep(0.05)
+
+    yield start
+    for process in started:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_a_busy_host_takes_no_ring_that_an_idle_one_could_hear(
+    broker: KeptBroker, busy_worker: Callable[[str], None]
+) -> None:
+    celery._send("default")
+    busy_worker("first")
+    celery._send("default")
+    busy_worker("second")
+    assert waiting(broker) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 
 from gauntlet.away import may_pass
+from gauntlet.celery import ring
 from gauntlet.evaluation import claims, collecting, scores
 from gauntlet.evaluation.job_models import models_of
 from gauntlet.evaluation.models import Job
@@ -41,6 +43,7 @@ from gauntlet_scoring.failures import FailureCode
 P = ParamSpec("P")
 R = TypeVar("R")
 log = structlog.get_logger(__name__)
+_PASS_ON_SECONDS: Final = 1.0  # short jobs, which one process does many of, ring no more often
 _NOT_BUILT: Final = Failure(code=FailureCode.INFRASTRUCTURE, message="The platform could not put this job together.")
 
 
@@ -95,12 +98,17 @@ class DatabaseJobSource(JobSource):
 
     def __init__(self, queue_token: QueueToken | None = None) -> None:
         self._queue_token = queue_token
+        self._passed_on = -_PASS_ON_SECONDS  # when, on the monotonic clock
 
     @_connected
     def claim(self, *, queues: Sequence[str], worker: str) -> Claim | None:
-        """Take the next job that this worker may run, or None. One that cannot be put together goes back at once."""
+        """Take the next job that this worker may run, or None. One that cannot be put together goes back at once.
+
+        Whoever finds one rings for the next process, since a ring wakes one alone: there may be more to find.
+        """
         claims.take_from_dead_workers()
         while (job := claims.claim_next(queues=queues, worker=worker, queue_token=self._queue_token)) is not None:
+            self._pass_on(job.queue)
             try:
                 return _claim_of(job)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with its rows, no other waits for it
@@ -110,6 +118,12 @@ class DatabaseJobSource(JobSource):
                 with contextlib.suppress(LeaseLost):
                     claims.give_back(job=job.pk, token=claims.lease_of(job), failure=_NOT_BUILT)
         return None
+
+    def _pass_on(self, queue: str) -> None:
+        now = time.monotonic()
+        if now - self._passed_on >= _PASS_ON_SECONDS:
+            self._passed_on = now
+            ring(queue)
 
     @_connected
     def renew(self, claim: Claim) -> None:

@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from gauntlet.accounts.models import Event
 from gauntlet.competitions.models import Phase
-from gauntlet.evaluation import claims, queue
+from gauntlet.evaluation import claims, job_source, queue
 from gauntlet.evaluation.models import Evaluation, Job
 from gauntlet.evaluation.services import cancel_evaluation, cancel_submission, start_evaluations
 from gauntlet.submissions.checks import check_next, put_back
@@ -281,6 +281,25 @@ def test_without_the_lock_they_do(
             return str(job)
 
     assert len(set(at_once(4, pick))) == 1
+
+
+def test_whoever_finds_a_job_rings_for_the_next_process(
+    start: Callable[..., Evaluation], worker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ring wakes one process; without this the others of a host that has just come up would wait for the beat."""
+    rung: list[str] = []
+    monkeypatch.setattr(job_source, "ring", rung.append)
+    source = job_source.DatabaseJobSource()
+    assert source.claim(queues=["default"], worker="host:1") is None
+    assert rung == []
+    for _ in range(3):
+        start()
+    for _ in range(2):  # short jobs, one after the other
+        assert source.claim(queues=["default"], worker="host:1") is not None
+    assert rung == ["default"]
+    monkeypatch.setattr(job_source, "_PASS_ON_SECONDS", 0.0)
+    assert source.claim(queues=["default"], worker="host:1") is not None
+    assert rung == ["default"] * 2
 
 
 def test_a_job_that_cannot_be_put_together_goes_back_and_keeps_no_other_waiting(

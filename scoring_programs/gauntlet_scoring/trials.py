@@ -25,5 +25,5 @@ def trial_outcome(value: float | None, *, pass_at: float, failure: FailureCode |
     if failure is not None and failure.owner is not Owner.PARTICIPANT:
         return TrialOutcome.BLOCKED
     if value is None:
-        return TrialOutcome.UNVERIFIED
+        return TrialOutcome.UNVERIFIED if failure is None else TrialOutcome.FAIL
     return TrialOutcome.PASS if value >= pass_at else TrialOutcome.FAIL

@@ -18,6 +18,7 @@ P, F, U, B = TrialOutcome
         (0.79, None, F),
         (0.0, FailureCode.TIME_LIMIT, F),
         (None, None, U),
+        (None, FailureCode.AGENT_ERROR, F),
         (None, FailureCode.ENVIRONMENT_ERROR, B),
         (0.0, FailureCode.INFRASTRUCTURE, B),
     ],

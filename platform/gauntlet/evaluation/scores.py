@@ -64,7 +64,7 @@ def finish_score(*, job: uuid.UUID, token: uuid.UUID, stored: StoredScores) -> N
         # A judge that is away: the episodes that were run are worth waiting for it.
         away = failure.code.owner is Owner.PLATFORM
         wait = timedelta(seconds=settings.RETRY_SECONDS) if away else None
-        retry_or_fail(held, evaluation, failure=failure, wait=wait)
+        retry_or_fail(held, evaluation, failure=failure, wait=wait, survived=True)
         return
     for program in result.programs:
         _store_program(evaluation, program, report=stored.reports.get(program.key))
@@ -184,16 +184,21 @@ def task_scores(evaluation: Evaluation) -> TaskScores:
         aggregates=aggregates | measured.totals,
         scenarios=scenarios | measured.scores,
         trials=measured.trials,
+        failed=frozenset(measured.failed),
         tags=measured.tags,
     )
 
 
 class _Measured(NamedTuple):
-    """The platform's own measures of every episode and their totals, by key; which trials ran; scenarios' tags."""
+    """The platform's own measures of every episode and their totals, by key; which trials ran; scenarios' tags.
+
+    Of the trials that ran, ``failed`` are those that ended by the participant's fault.
+    """
 
     scores: dict[str, list[TrialScore]]
     totals: dict[str, float]
     trials: list[Trial]
+    failed: list[Trial]
     tags: dict[str, dict[str, str]]
 
 
@@ -204,17 +209,21 @@ def _measured(evaluation: Evaluation) -> _Measured:
     scores: dict[str, list[TrialScore]] = {}
     totals: dict[str, Any] = {"tokens": 0, "cost": Decimal(0)}
     trials: list[Trial] = []
+    failed: list[Trial] = []
     tags: dict[str, dict[str, str]] = {}
     for scenario, own_tags, trial, outcome, failure, *values in rows:
         tags[scenario] = own_tags
         if not failure or FailureCode(failure).owner is Owner.PARTICIPANT:
             trials.append(Trial(scenario, trial))
+            failed += trials[-1:] if failure else []
         measured: dict[str, Any] = {"answered": outcome == "answered", **dict(zip(_MEASURES, values, strict=True))}
         for name, value in measured.items():
             if value is not None:
                 scores.setdefault(f"episodes.{name}", []).append(TrialScore(scenario, trial, float(value)))
         totals = {name: total + measured[name] for name, total in totals.items()}
-    return _Measured(scores, {f"episodes.total_{name}": float(total) for name, total in totals.items()}, trials, tags)
+    return _Measured(
+        scores, {f"episodes.total_{name}": float(total) for name, total in totals.items()}, trials, failed, tags
+    )
 
 
 def _trial_scores(evaluation: Evaluation) -> Iterator[tuple[str, TrialScore]]:

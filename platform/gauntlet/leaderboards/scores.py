@@ -36,6 +36,7 @@ class TaskScores:
     programs: frozenset[str] | None = None  # keys of its scoring programs; None: it may have any
     scenarios: Mapping[str, Sequence[TrialScore]] = field(default_factory=dict)
     trials: Sequence[Trial] = ()  # all that ran to their end: blocked ones are none of them
+    failed: frozenset[Trial] = frozenset()  # of these, the ones that their own agent ended without an answer
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -59,7 +60,8 @@ def takes_part(task: TaskScores, source: str) -> bool:
 def taken(column: Column, tasks: Sequence[TaskScores]) -> Taken:
     """The scores by scenario and trial that count in a column, and of how many trials there was none.
 
-    A trial that ran and has no score was not verified: nobody could say how good it is, and its agent may be why. With
+    A trial that its agent failed counts with the worst value, also where a program says nothing of it. Any other that
+    ran and has no score was not verified: nobody could say how good it is, and its agent may be why. With
     ``unverified: fail`` it counts with the worst value, so that a doubtful result is never worth more than a wrong one;
     where the worst value is not known the column has none. With ``exclude`` it is left out, as long as the share of
     ``min_verified`` and, of each task, one trial was verified. A spread is over the scenarios of which every trial was
@@ -85,6 +87,10 @@ def taken(column: Column, tasks: Sequence[TaskScores]) -> Taken:
     return Taken(rows if whole else [], unverified=len(lacking) if column.unverified else 0)
 
 
+def _named(trial: Trial, value: float, task: str) -> TrialScore:
+    return TrialScore(f"{task}:{trial.scenario}", trial.trial, value)
+
+
 class _Part(NamedTuple):
     """What one task has for a column."""
 
@@ -99,13 +105,12 @@ class _Part(NamedTuple):
         scores = pick(task.scenarios, column.source) or ()
         rows = [row for row in scores if _counts(task, row.scenario, column.where)]
         have = {(row.scenario, row.trial) for row in rows}
-        worst = worst_value(column) or 0.0
-        lacking = [
-            TrialScore(f"{name}:{trial.scenario}", trial.trial, worst)
-            for trial in task.trials
-            if trial not in have and _counts(task, trial.scenario, column.where)
-        ]
+        worst = worst_value(column)
+        missing = [one for one in task.trials if one not in have and _counts(task, one.scenario, column.where)]
+        failed = task.failed if column.unverified and worst is not None else frozenset()
+        lacking = [_named(one, worst or 0.0, name) for one in missing if one not in failed]
         named = [row._replace(scenario=f"{name}:{row.scenario}") for row in rows]
+        named += [_named(one, worst or 0.0, name) for one in missing if one in failed]
         has_nothing = not named and not lacking and bool(scores or column.where)
         return cls(takes_part(task, column.source), bool(scores), named, lacking, has_nothing)
 

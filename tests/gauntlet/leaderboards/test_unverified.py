@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,6 +65,22 @@ def test_a_doubtful_result_is_never_worth_more_than_a_wrong_one(
         return found.value
 
     assert of(None) <= of(0.0)
+
+
+@pytest.mark.parametrize("unverified", ["fail", "exclude"])
+@pytest.mark.parametrize("over", ["mean", "min", "pass^1", "std"])
+def test_what_its_agent_failed_counts_whatever_a_program_says_of_it(over: str, unverified: str) -> None:
+    """A crash is worth what a wrong answer is, also of a program that says something of answers alone."""
+    of = column(over=over, pass_at=0.5, unverified=unverified, min_verified=0.5)
+    answered = task({"a": [0.5], "b": [0.5], "c": [0.0]})
+    crashed = task({"a": [0.5], "b": [0.5], "c": [None]})
+    assert value(of, replace(crashed, failed=frozenset({Trial("c", 1)}))) == value(of, answered)
+    assert value(of, crashed) != value(of, answered)
+
+
+def test_what_its_agent_failed_is_left_out_of_a_score_that_a_trial_may_lack() -> None:
+    crashed = replace(task({"a": [0.5], "b": [None]}), failed=frozenset({Trial("b", 1)}))
+    assert value(column(unverified=""), crashed) == Value(value=0.5)
 
 
 def test_without_a_known_worst_value_there_is_none() -> None:

@@ -157,11 +157,14 @@ def _hand_on(job: Job, *, reason: str) -> None:
     ring(job.queue)
 
 
-def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure, wait: timedelta | None = None) -> None:
+def retry_or_fail(
+    job: Job, evaluation: Evaluation, *, failure: Failure, wait: timedelta | None = None, survived: bool = False
+) -> None:
     """A locked, leased job did not come to its end, and not by the participant's fault.
 
     Args:
         wait: before it is tried a second time, and longer before each further one; some seconds where None
+        survived: see `fail_evaluation`
     """
     move_job(job, JobState.LOST, failure=failure)
     if job.attempt < job.max_attempts:
@@ -172,18 +175,22 @@ def retry_or_fail(job: Job, evaluation: Evaluation, *, failure: Failure, wait: t
         ring(job.queue)
         return
     move_job(job, JobState.FAILED, failure=failure)
-    fail_evaluation(evaluation, failure=failure)
+    fail_evaluation(evaluation, failure=failure, survived=survived)
 
 
-def fail_evaluation(evaluation: Evaluation, *, failure: Failure) -> None:
-    """Fail a locked evaluation, drop its other jobs, and give the attempt back where it was not the participant's."""
+def fail_evaluation(evaluation: Evaluation, *, failure: Failure, survived: bool = False) -> None:
+    """Fail a locked evaluation, drop its other jobs, and give the attempt back where it was not the participant's.
+
+    Args:
+        survived: the worker says so itself, such as of a language model that is away: nothing killed it
+    """
     reason = f"evaluation {evaluation.pk}: {failure.code}"
     if failure.code is FailureCode.SCORING_ERROR and evaluation.task.takes == Takes.RESULTS:
         # A program that fails at somebody's results, or the results: nobody can tell, so it is free, but not for ever.
         count_as_failed_start(evaluation.submission, reason=reason)
     elif failure.code.owner is not Owner.PARTICIPANT:
         refund(evaluation.submission, fault_of=failure.code.owner, reason=reason)
-    if _may_be_the_file(evaluation, failure) and (parked := note_fault(evaluation.submission)):
+    if not survived and _may_be_the_file(evaluation, failure) and (parked := note_fault(evaluation.submission)):
         failure = failure.model_copy(update={"message": f"{failure.message} {parked}"})
     move_evaluation(evaluation, EvaluationState.FAILED, failure=failure)
     drop_jobs_on_commit(evaluation)

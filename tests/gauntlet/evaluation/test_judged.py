@@ -26,7 +26,7 @@ from gauntlet.metering.configuration import Provider, read_prices
 from gauntlet.metering.models import Account
 from gauntlet.storage.models import Artifact
 from gauntlet.storage.services import open_artifact, store, store_folder
-from gauntlet.submissions.models import Submission
+from gauntlet.submissions.models import FileFaults, Submission
 from gauntlet.web import story_page
 from gauntlet_runtime.jobs import EpisodeResult, RunResult, RunSpec
 from gauntlet_runtime.sandbox import open_sandbox
@@ -206,6 +206,16 @@ def test_a_judge_that_is_away_costs_nobody_a_score(
     provider.always = None
     assert score(evaluation, real_worker).state == "finished"
     assert scores(evaluation)["rubric.score"] == pytest.approx(2 / 3)
+
+
+def test_a_judge_that_stays_away_parks_nobodys_file(
+    judged: Submission, real_worker: Worker, provider: ModelServer, tmp_path: Path
+) -> None:
+    """What was sent is not why: it must not be kept out of this and other competitions."""
+    provider.always = "500"
+    evaluation = score(answer_all(judged, tmp_path), real_worker)
+    assert (evaluation.state, evaluation.failure_code) == ("failed", "infrastructure")
+    assert not FileFaults.objects.exists()
 
 
 @pytest.mark.parametrize(

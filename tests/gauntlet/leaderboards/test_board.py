@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gauntlet.accounts.models import User
-from gauntlet.competitions.models import Leaderboard, Phase, Team
+from gauntlet.competitions.models import Leaderboard, Phase
 from gauntlet.leaderboards.scores import TaskScores
 from gauntlet.leaderboards.selectors import Board, board, compare
 from gauntlet.leaderboards.services import record_result
@@ -131,15 +131,6 @@ def test_a_search_narrows_the_rows_but_not_the_ranks(
     found = read(phase, search="AD")
     assert ranks(found) == [(3, "ada")]
     assert (found.total, found.entries) == (1, 4)
-
-
-def test_a_team_is_found_by_its_own_name_and_not_by_that_of_its_captain(
-    phase: Phase, enter: Callable[..., Submission], people: dict[str, User]
-) -> None:
-    captain = people["ada"]
-    team = Team.objects.create(competition=phase.competition, name="Crows", captain=captain, code="code")
-    enter(captain, 0.5, team=team)
-    assert {name: read(phase, search=name).total for name in ("crow", "ada")} == {"crow": 1, "ada": 0}
 
 
 def test_the_readers_own_row_is_there_when_the_page_does_not_hold_it(

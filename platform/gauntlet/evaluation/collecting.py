@@ -6,6 +6,7 @@ import random
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 from django.conf import settings
@@ -14,10 +15,12 @@ from django.db import transaction
 from gauntlet.celery import ring
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.claims import fail_evaluation, jobs_waiting, lock_held, retry_or_fail
+from gauntlet.evaluation.job_models import submission_account
 from gauntlet.evaluation.models import Episode, Evaluation, Job, JobKind
 from gauntlet.evaluation.own_workers import note_workers
 from gauntlet.evaluation.states import EvaluationState, JobState
 from gauntlet.evaluation.transitions import database_now, move_evaluation, move_job
+from gauntlet.metering.services import give_back
 from gauntlet.storage.models import Artifact
 from gauntlet.submissions.services import count_as_failed_start
 from gauntlet_runtime.jobs import EpisodeResult, Failure, JobEvent, RunResult
@@ -136,6 +139,7 @@ def _store_episodes(evaluation: Evaluation, stored: StoredRun) -> None:
     }
     for result in stored.result.episodes:
         _store_episode(episodes[result.episode], result, trajectory=stored.trajectories.get(result.episode))
+    _give_back(evaluation, [one for one in stored.result.episodes if episodes[one.episode].job_id is None])
     evaluation.episodes_done = evaluation.episodes.filter(ended_at__isnull=False).count()
     evaluation.save()
 
@@ -156,6 +160,14 @@ def _store_episode(episode: Episode, result: EpisodeResult, *, trajectory: Artif
     episode.save()
 
 
+def _give_back(evaluation: Evaluation, repeated: Sequence[EpisodeResult]) -> None:
+    """What was used of budgets in episodes that are run again, by no fault of the agent's."""
+    tokens, cost = sum(one.tokens for one in repeated), sum((one.cost for one in repeated), Decimal(0))
+    if tokens or cost:
+        shared = submission_account(evaluation.submission_id, number=evaluation.number)
+        give_back(shared=shared, account=evaluation.pk, tokens=tokens, cost=cost)
+
+
 def _is_to_be_repeated(result: EpisodeResult) -> bool:
     return result.failure is not None and result.failure.owner is not Owner.PARTICIPANT
 
@@ -169,7 +181,7 @@ def _continue(evaluation: Evaluation) -> None:
         _create_run_jobs(evaluation, left)
         return
     if unscored := _unscored(evaluation.episodes.all()):
-        fail_evaluation(evaluation, failure=unscored)
+        fail_evaluation(evaluation, failure=unscored, survived=True)
         return
     move_evaluation(evaluation, EvaluationState.SCORING)
     create_score_job(evaluation)

@@ -6,9 +6,9 @@ from django.db.models.functions import Now
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.evaluation.models import Evaluation, Job
+from gauntlet.evaluation.models import Evaluation, Job, JobKind
 from gauntlet.evaluation.states import EVALUATION, JOB, EvaluationState, JobState
-from gauntlet.metering.services import abandon
+from gauntlet.metering.services import abandon, give_back_all
 from gauntlet_runtime.jobs import Failure
 
 _TIME_FIELD = {
@@ -66,6 +66,8 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reaso
         job.token = job.leased_until = None
     if before == JobState.LEASED:
         abandon(job.pk)
+        if state == JobState.LOST and job.kind == JobKind.RUN:
+            give_back_all(job.pk)  # of a judge's answers each is kept, and bought once
     if failure:
         job.failure_code, job.failure_message = failure.code, failure.message
     job.save()

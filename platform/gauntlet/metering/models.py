@@ -85,8 +85,8 @@ class Reservation(models.Model):
         help_text="the account of all tasks together, which counts it too, and which keeps the pace",
     )
     holder = models.UUIDField(help_text="the job that makes the call; when it ends, what it left counts as used")
-    tokens = models.BigIntegerField()
-    cost = _amount()
+    tokens = models.BigIntegerField(help_text="at most; once it is settled, what it used and counts")
+    cost = _amount(help_text="the same, at the prices of the time")
     made_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True)
 
@@ -94,7 +94,7 @@ class Reservation(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["account", "made_at"], name="reservation_pace"),
             models.Index(fields=["shared", "made_at"], name="reservation_shared_pace"),
-            models.Index(fields=["holder"], condition=Q(settled_at__isnull=True), name="reservation_open"),
+            models.Index(fields=["holder"], name="reservation_holder"),
         ]
 
 

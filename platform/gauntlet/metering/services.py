@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, F, Min, Q, Sum
-from django.db.models.functions import Coalesce, Now
+from django.db.models.functions import Coalesce, Greatest, Now
 from django.utils import timezone
 from pydantic import SecretStr
 
@@ -229,11 +229,12 @@ def settle(settlement: Settlement, *, holder: UUID) -> None:
     reservation = open_ones.select_for_update().first()
     if reservation is None:
         return
-    Reservation.objects.filter(pk=reservation.pk).update(settled_at=Now())
+    tokens, cost = min(settlement.tokens, reservation.tokens), min(settlement.cost, reservation.cost)
+    Reservation.objects.filter(pk=reservation.pk).update(settled_at=Now(), tokens=tokens, cost=cost)
     for account in _accounts_of(reservation):
         Account.objects.filter(pk=account).update(
-            tokens=F("tokens") - reservation.tokens + min(settlement.tokens, reservation.tokens),
-            cost=F("cost") - reservation.cost + min(settlement.cost, reservation.cost),
+            tokens=F("tokens") - reservation.tokens + tokens,
+            cost=F("cost") - reservation.cost + cost,
             paid=F("paid") + (settlement.cost if settlement.paid else 0),
         )
 
@@ -252,6 +253,28 @@ def abandon(holder: UUID) -> None:
             Account.objects.filter(pk=account).update(paid=F("paid") + reservation.cost)
     if open_ones:
         Reservation.objects.filter(pk__in=[one.pk for one in open_ones]).update(settled_at=Now())
+
+
+@transaction.atomic(savepoint=False)
+def give_back_all(holder: UUID) -> None:
+    """Count nothing against budgets of what a job used that is done again; what was paid stays paid.
+
+    Its calls are closed (`abandon`) and count on for the pace.
+    """
+    used = Reservation.objects.filter(Q(tokens__gt=0) | Q(cost__gt=0), holder=holder)
+    sums = used.values_list("shared", "account").annotate(Sum("tokens"), Sum("cost")).order_by("shared", "account")
+    for shared, own, tokens, cost in list(sums):
+        give_back(shared=shared, account=own, tokens=tokens, cost=cost)
+    if sums:
+        used.update(tokens=0, cost=0)
+
+
+def give_back(*, shared: UUID | None, account: UUID, tokens: int, cost: Decimal) -> None:
+    """Count so much less against budgets: it was used for what is done again by nobody's fault who is ranked."""
+    for one in [account] if shared is None else [shared, account]:  # in the order in which accounts are locked
+        Account.objects.filter(pk=one).update(
+            tokens=Greatest(F("tokens") - tokens, 0), cost=Greatest(F("cost") - cost, Decimal(0))
+        )
 
 
 def keep_answer(*, scope: UUID, key: str, answer: Path) -> None:

@@ -21,6 +21,7 @@ from gauntlet.evaluation.services import start_evaluations
 from gauntlet.metering.models import Account, Reservation
 from gauntlet_runtime.jobs import Claim, EpisodeResult, JobEvent, LeaseLost, RunResult, RunSpec, ScoreResult, ScoreSpec
 from gauntlet_runtime.metering import Settlement, Shortage
+from gauntlet_scoring.failures import FailureCode
 from gauntlet_scoring.trajectory import Outcome
 
 SOURCE = DatabaseJobSource()
@@ -107,16 +108,20 @@ def test_all_jobs_of_an_evaluation_draw_on_one_budget(start: Callable[..., Any],
 
 
 @pytest.mark.django_db
-def test_a_dead_workers_reservation_counts_as_used_and_its_late_words_are_refused(
+def test_a_dead_workers_calls_count_for_nothing_and_its_late_words_are_refused(
     start: Callable[..., Any], wanted: Any, tmp_path: Path
 ) -> None:
     evaluation = start()
-    dead, one = claim(), wanted(800)
+    dead, ended, one = claim(), wanted(90), wanted(800)
     models = SOURCE.models(dead)
+    assert models.reserve(ended) is None
+    models.settle(Settlement(id=ended.id, tokens=70, cost=ended.cost, paid=True))
     assert models.reserve(one) is None
+    account = Account.objects.get(pk=evaluation.pk)
+    assert (account.tokens, account.paid) == (870, ended.cost)
     Job.objects.filter(pk=UUID(dead.job)).update(leased_until=Now() - timedelta(seconds=1))
     assert take_from_dead_workers() == 1
-    assert Reservation.objects.get().settled_at is not None
+    assert not Reservation.objects.filter(settled_at=None).exists()
     late = Settlement(id=one.id, tokens=1, cost=Decimal(0), paid=True)
     answer = tmp_path / "answer.json"
     answer.write_text("[]")
@@ -128,8 +133,16 @@ def test_a_dead_workers_reservation_counts_as_used_and_its_late_words_are_refuse
     ):
         with pytest.raises(LeaseLost):
             late_word()
-    assert Account.objects.get(pk=evaluation.pk).tokens == 800
-    assert Reservation.objects.count() == 1
+    for account in Account.objects.all():  # the submission's too: all is run again, and what was paid stays paid
+        assert (account.tokens, account.cost, account.paid) == (0, 0, ended.cost + one.cost), account.what
+    assert Reservation.objects.count() == Account.objects.count() == 2
+    Job.objects.update(available_at=Now())
+    again, third = claim(), wanted(300)
+    models = SOURCE.models(again)
+    assert (again.job, models.reserve(third)) == (dead.job, None)
+    models.settle(Settlement(id=third.id, tokens=200, cost=Decimal(0), paid=True))
+    finish(again, tokens=200)
+    assert {account.tokens for account in Account.objects.all()} == {200}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -207,3 +220,29 @@ def test_tokens_and_cost_are_columns(start: Callable[..., Any], wanted: Any) -> 
     assert [row.value for row in task_scores(evaluation).scenarios["episodes.steps"]] == [0.0, 0.0]
     # What the run left open when it ended counts against the budget, and not in the columns.
     assert Account.objects.get(pk=evaluation.pk).tokens == 900
+
+
+@pytest.mark.django_db
+def test_an_episode_that_is_run_again_counts_once(start: Callable[..., Any], wanted: Any) -> None:
+    """Else the budget would be short by what was used until the provider failed, and the agent be blamed."""
+    evaluation = start(scenarios=2)
+    run = claim()
+    assert isinstance(run.spec, RunSpec)
+    for one in (wanted(300), wanted(400)):
+        assert SOURCE.models(run).reserve(one) is None
+        SOURCE.models(run).settle(Settlement(id=one.id, tokens=one.tokens, cost=one.cost, paid=True))
+    first, second = run.spec.episodes
+    cost = Account.objects.get(pk=evaluation.pk).cost / 7
+    failed = {"outcome": Outcome.FAILED, "failure": FailureCode.INFRASTRUCTURE, "message": "The provider was away."}
+    results = [
+        EpisodeResult(episode=first.episode, seconds=1.0, tokens=300, cost=3 * cost, **failed),
+        EpisodeResult(episode=second.episode, seconds=1.0, tokens=400, cost=4 * cost, outcome=Outcome.ANSWERED),
+    ]
+    SOURCE.finish(run, RunResult(episodes=results))
+    for account in Account.objects.all():
+        assert (account.tokens, account.cost, account.paid) == (400, 4 * cost, 7 * cost), account.what
+    again = claim()
+    assert isinstance(again.spec, RunSpec)
+    assert [one.episode for one in again.spec.episodes] == [first.episode]
+    finish(again, tokens=100)
+    assert sorted(episode.tokens for episode in evaluation.episodes.all()) == [100, 400]

@@ -1,4 +1,4 @@
-"""The demonstration: both tracks of AssetOps, three participants, their agents, and what came of it."""
+"""The demonstration: both tracks of AssetOps, participants, their agents, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Settings, from the environment. Each is listed once, with its default and a sentence; a wrong one stops the start.
 
 =====================  =============================  =================================================================
-GAUNTLET_VAR           var/ beside manage.py          everything that this installation writes
+GAUNTLET_VAR           var/ beside manage.py          everything that this installation writes but the sandbox images
 SECRET_KEY             made once, kept in var/        signs sessions and links
 GAUNTLET_SECRET        made once, kept in var/        what hidden scenarios and opaque ids are made from
 DEBUG                  false                          Django's debug pages; only for development
@@ -28,17 +28,19 @@ GAUNTLET_IMAGES        var/images beside manage.py    where the sandbox images a
 GAUNTLET_IMAGE_CACHE_BYTES  21474836480               how much of participants' images a host keeps ready
 RUN_SLICE              20                             episodes in one run job
 LEASE_SECONDS          60                             how long a worker holds a job without a sign of life
-RETRY_SECONDS          30                             how long a host leaves a job to others that failed by its fault
+RETRY_SECONDS          30                             how long a host leaves a job to others after it failed there by
+                                                      the host's own fault; longer after each further time
 STOP_SECONDS           10                             how long a worker that is to end may still work on its job
 MIN_FREE_BYTES         1073741824                     a worker whose disk has less room takes no job, and no large
                                                       upload begins that would leave less
 ARTIFACT_SECONDS       86400                          how long a stored file that nothing uses is kept
-MODEL_PROVIDERS        {}                             providers of language models, as JSON by name: "url", "key", and
-                                                      "competitions" (slugs) where not all may use it
+MODEL_PROVIDERS        {}                             providers of language models, as JSON by name: "url", "key",
+                                                      "limit_field", and "competitions" (slugs) where not all may use
+                                                      it (docs/models.md)
 MODEL_PRICES           {}                             of a million tokens, as JSON by model or "provider/model":
                                                       {"in": "0.15", "out": "0.60"}
 MODEL_MAX_TOKENS       4096                           longest answer of a model, and what a call without a limit gets
-MODEL_CONCURRENCY      8                              an evaluation's model calls at once, unless its phase says it
+MODEL_CONCURRENCY      8                              a submission's model calls at once, unless its phase says it
 MODEL_CALL_SECONDS     180                            how long a provider may take, each time it is asked
 MODEL_TRIES            4                              how often a provider that fails is asked
 MODEL_BACKOFF_SECONDS  1                              wait before the second time, doubled before each further one

@@ -42,7 +42,7 @@ class Artifact(_Message):
 
 
 class SandboxLimits(_Message):
-    """Limits of one sandbox; the same fields as `gauntlet_runtime.sandbox.interface.Limits`."""
+    """Limits of one sandbox that a competition may set, as in `gauntlet_runtime.sandbox.interface.Limits`."""
 
     seconds: float = 600.0
     memory: int = 1 << 30

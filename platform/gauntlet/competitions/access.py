@@ -32,6 +32,16 @@ def is_organizer(user: Person, competition: Competition) -> bool:
     return competition.collaborators.filter(pk=user.pk).exists()
 
 
+def must_organize(user: Person, competition: Competition) -> None:
+    """Refuse whoever does not organize a competition.
+
+    Raises:
+        NotOrganizer
+    """
+    if not is_organizer(user, competition):
+        raise NotOrganizer("Only the organizer and collaborators may do this.")
+
+
 def access_competition_as_visitor(user: Person, slug: str) -> Competition:
     """A published competition, or one that the user organizes.
 

@@ -11,11 +11,11 @@ from django.utils.text import slugify
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.competitions.access import is_organizer
+from gauntlet.competitions.access import must_organize
 from gauntlet.competitions.bundle.findings import Finding
 from gauntlet.competitions.bundle.plan import CompetitionPlan
 from gauntlet.competitions.creation import Creation
-from gauntlet.competitions.errors import BundleRefused, CannotJoin, NotOrganizer, SlugTaken, TermsNotAccepted
+from gauntlet.competitions.errors import BundleRefused, CannotJoin, SlugTaken, TermsNotAccepted
 from gauntlet.competitions.models import Competition, Participation, ParticipationState
 from gauntlet.queues.services import hold_usable_queue
 from gauntlet.storage.models import Artifact, Form
@@ -106,7 +106,7 @@ def publish(competition: Competition, *, actor: User) -> None:
     Raises:
         NotOrganizer
     """
-    _needs_organizer(actor, competition)
+    must_organize(actor, competition)
     with transaction.atomic():
         if Competition.objects.filter(pk=competition.pk, published=False).update(published=True):
             record_event(competition, "competition.published", actor=actor)
@@ -137,7 +137,7 @@ def join(competition: Competition, *, user: User, terms_accepted: bool) -> Parti
 
 @transaction.atomic
 def decide_participations(participations: Sequence[Participation], *, approve: bool, actor: User) -> None:
-    """Let people take part, or keep them out, also who takes part already: all or, where one cannot be, nobody.
+    """Approve or deny these participations, also those that were decided before. Where one fails, none is changed.
 
     Locks their rows in one order. Emits ``participation.approved`` or ``participation.denied``.
 
@@ -146,18 +146,13 @@ def decide_participations(participations: Sequence[Participation], *, approve: b
     """
     state = ParticipationState.APPROVED if approve else ParticipationState.DENIED
     for participation in sorted(participations, key=lambda one: one.pk):
-        _needs_organizer(actor, participation.competition)
+        must_organize(actor, participation.competition)
         # Held, so that a submission that is being received sees the one state or the other.
         row = Participation.objects.select_for_update().get(pk=participation.pk)
         if row.state != state:
             record_event(row, f"participation.{state}", actor=actor, before=row.state, after=state)
             row.state = state
             row.save(update_fields=["state"])
-
-
-def _needs_organizer(user: User, competition: Competition) -> None:
-    if not is_organizer(user, competition):
-        raise NotOrganizer("Only the organizer and collaborators may do this.")
 
 
 def errors_of(findings: Sequence[Finding]) -> list[Finding]:

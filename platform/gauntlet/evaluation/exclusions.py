@@ -7,8 +7,7 @@ from django.db.models import QuerySet
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.errors import NotOrganizer
+from gauntlet.competitions.access import must_organize
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.evaluation.errors import ReasonMissing
 from gauntlet.evaluation.scores import place_again
@@ -28,7 +27,7 @@ def exclude_submission(submission: Submission, *, reason: str, actor: User) -> N
     Raises:
         NotOrganizer, ReasonMissing
     """
-    _needs_organizer(actor, submission.phase.competition)
+    must_organize(actor, submission.phase.competition)
     reason = reason.strip()[:LONGEST_REASON]
     if not reason:
         raise ReasonMissing("Say why: the participant reads it on the page of the submission.")
@@ -45,7 +44,7 @@ def readmit_submission(submission: Submission, *, actor: User) -> bool:
     Raises:
         NotOrganizer
     """
-    _needs_organizer(actor, submission.phase.competition)
+    must_organize(actor, submission.phase.competition)
     with transaction.atomic():
         held = _held(submission)
         deleted, _ = Exclusion.objects.filter(submission=held).delete()
@@ -64,7 +63,7 @@ def mark_baseline(submission: Submission, *, baseline: bool, actor: User) -> boo
     Raises:
         NotOrganizer
     """
-    _needs_organizer(actor, submission.phase.competition)
+    must_organize(actor, submission.phase.competition)
     with transaction.atomic():
         held = _held(submission)
         if changes := held.baseline != baseline:
@@ -101,8 +100,3 @@ def _held(submission: Submission) -> Submission:
     if submission.pk not in found:  # its team got another captain, whose it is now, while this waited
         return _held(submission)
     return found[submission.pk]
-
-
-def _needs_organizer(user: User, competition: Competition) -> None:
-    if not is_organizer(user, competition):
-        raise NotOrganizer("Only the organizer and collaborators may do this.")

@@ -12,8 +12,7 @@ from django.db import transaction
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
 from gauntlet.celery import ring
-from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.errors import NotOrganizer
+from gauntlet.competitions.access import must_organize
 from gauntlet.competitions.models import Phase
 from gauntlet.evaluation.models import Evaluation, Job
 from gauntlet.evaluation.queue_lines import phase_words, phases_of
@@ -39,8 +38,7 @@ def change_phase_queue(phase: Phase, *, queue: str, actor: User) -> int:
         NotOrganizer
         QueueNotUsable: the queue is neither the platform's, nor the actor's, nor shared with the actor.
     """
-    if not is_organizer(actor, phase.competition):
-        raise NotOrganizer("Only the organizer and collaborators may do this.")
+    must_organize(actor, phase.competition)
     hold_usable_queue(queue, user=actor)
     return _move(phase, queue, actor=actor)
 

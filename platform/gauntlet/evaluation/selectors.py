@@ -155,7 +155,7 @@ _VERSION: Final = """
 
 
 def submission_version(submission: UUID) -> Version:
-    """What is different once anything that a submission's own work brings has changed; one cheap statement."""
+    """A value that changes whenever the submission's own progress does. One cheap statement, for polling."""
     with connection.cursor() as cursor:
         cursor.execute(_VERSION, [submission])
         return tuple(cursor.fetchall())

@@ -16,8 +16,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.errors import NotOrganizer
+from gauntlet.competitions.access import must_organize
 from gauntlet.competitions.models import Competition, Phase
 from gauntlet.evaluation.claims import drop_jobs_on_commit, fail_evaluation
 from gauntlet.evaluation.errors import QueueIsServed, RunsNowhereElse
@@ -35,7 +34,7 @@ _BEGUN: Final = (EvaluationState.RUNNING, EvaluationState.SCORING)
 
 @dataclass(frozen=True, kw_only=True)
 class Stranded:
-    """What of a phase began in somebody's own queue and finds no worker there."""
+    """Evaluations of a phase that began in an organizer's queue which no worker serves now."""
 
     phase: Phase
     queue: str
@@ -102,8 +101,7 @@ def end_stranded(phase: Phase, *, queue: str, again: bool, actor: User) -> int:
         QueueIsServed: somebody takes its jobs again, or the queue is nobody's own.
         RunsNowhereElse: the phase still uses this queue.
     """
-    if not is_organizer(actor, phase.competition):
-        raise NotOrganizer("Only the organizer and collaborators may do this.")
+    must_organize(actor, phase.competition)
     own = own_queue(queue)
     if own is None or taking_workers([queue])[queue]:
         raise QueueIsServed("Its workers take jobs again, or it is no organizer's own queue. Nothing was ended.")

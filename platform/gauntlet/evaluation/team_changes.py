@@ -18,8 +18,8 @@ from django.db.models import Q
 
 from gauntlet.accounts.models import User
 from gauntlet.accounts.services import record_event
-from gauntlet.competitions.access import is_organizer
-from gauntlet.competitions.errors import NotOrganizer, NotParticipating, TeamNotFound
+from gauntlet.competitions.access import must_organize
+from gauntlet.competitions.errors import NotParticipating, TeamNotFound
 from gauntlet.competitions.models import Competition, Participation, ParticipationState, Team
 from gauntlet.evaluation.exclusions import place_participant
 from gauntlet.evaluation.models import Job
@@ -35,7 +35,7 @@ def rename_team(team: Team, *, name: str, actor: User) -> Team:
     Raises:
         NotOrganizer, TeamNotFound, TeamNameTaken
     """
-    _needs_organizer(actor, team.competition)
+    must_organize(actor, team.competition)
     name = usable_name(name, own=team.captain)
     try:
         with transaction.atomic():
@@ -59,7 +59,7 @@ def appoint_captain(team: Team, *, username: str, actor: User) -> Team:
         NotInTeam: the person is no member.
         NotParticipating: the person may not take part.
     """
-    _needs_organizer(actor, team.competition)
+    must_organize(actor, team.competition)
     members = _held(team.competition, teams=[team])
     team = _held_teams(team)[0]
     chosen = next((one for one in members if one.user.username == username), None)
@@ -93,7 +93,7 @@ def move_person(participation: Participation, *, to: Team | None, actor: User) -
         TeamIsBound: the person is the captain of the team that they would leave.
     """
     competition = participation.competition
-    _needs_organizer(actor, competition)
+    must_organize(actor, competition)
     _held(competition, teams=[one for one in (participation.team, to) if one], people=[participation.user_id])
     person = Participation.objects.filter(pk=participation.pk).select_related("user", "team").first()
     if person is None:
@@ -136,7 +136,7 @@ def merge_teams(team: Team, *, into: Team, actor: User) -> Team:
         NotOrganizer, TeamNotFound, TeamFull
         NotInTeam: it is one team.
     """
-    _needs_organizer(actor, team.competition)
+    must_organize(actor, team.competition)
     if team.pk == into.pk or team.competition_id != into.competition_id:
         raise NotInTeam("Choose another team of the same competition.")
     _held(team.competition, teams=[team, into])
@@ -158,18 +158,13 @@ def dissolve_team(team: Team, *, actor: User) -> None:
     Raises:
         NotOrganizer, TeamNotFound
     """
-    _needs_organizer(actor, team.competition)
+    must_organize(actor, team.competition)
     _held(team.competition, teams=[team])
     team = _held_teams(team)[0]
     _carry(team, team.members.exclude(user=team.captain))
     team.submissions.update(team=None)
     record_event(team, "team.dissolved", actor=actor, data={"name": team.name})
     team.delete()
-
-
-def _needs_organizer(user: User, competition: Competition) -> None:
-    if not is_organizer(user, competition):
-        raise NotOrganizer("Only the organizer and collaborators may do this.")
 
 
 def _needs_place(team: Team, *, more: int) -> None:

@@ -82,5 +82,5 @@ def move_job(job: Job, state: JobState, *, failure: Failure | None = None, reaso
 
 
 def database_now() -> Now:
-    """The database's clock: no lease is compared, and no step told, on another. Hosts' own may differ."""
+    """The database's clock. All leases and times of steps use it, because the clocks of hosts may differ."""
     return Now()

@@ -72,7 +72,8 @@ def check_next(*, sandbox: Sandbox, on_accept: Callable[[Submission], object]) -
     """Check the received submission whose turn it is; False where there is none.
 
     ``on_accept`` is called in the transaction that accepts it. A fault of the platform puts it back; after
-    ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back. So is, untried, what was parked meanwhile.
+    ``MOST_ATTEMPTS`` it is rejected as ``infrastructure`` and given back. A file that was parked meanwhile
+    is rejected the same way, without being checked.
 
     Emits ``submission.checking`` and ``submission.accepted``, ``.rejected`` or ``.received``.
     """

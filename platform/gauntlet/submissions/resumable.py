@@ -100,8 +100,8 @@ def offset_of(upload: Upload) -> int:
 def append(upload: Upload, part: Source, *, offset: int, checksum: Checksum | None = None) -> int:
     """Append a part; return how many bytes have come with it.
 
-    What of a part arrives before its connection breaks stays. Each part gives the upload its whole time again, as it
-    begins to come and once it has, or as much of it as does.
+    What of a part arrives before its connection breaks stays. The upload's time begins anew when a part starts to
+    arrive and again when it ends, also where its connection broke.
 
     Args:
         offset: where the part begins.

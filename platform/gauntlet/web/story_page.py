@@ -182,8 +182,8 @@ def tables(
         story: told to its reader.
         titles: the board's columns by the score that each takes; of a scenario's scores these are shown, or all where
             the board takes none of them.
-        passing: from which score on a trial counts as passed, where a board asks for that. Of a task the first counts
-            whose score its programs give: a board may have columns for other tasks too.
+        passing: from which score on a trial counts as passed, where a board asks for that. For each task the first is
+            used whose score that task's programs give: a board may have columns for other tasks too.
     """
     passing = passing if story.scores_visible else ()
     first, found = (page - 1) * PAGE_SIZE, []

@@ -36,7 +36,6 @@ LEASE_HEADER: Final = "Gauntlet-Lease"
 LEASE_LOST: Final = "lease_lost"  # 409
 TOO_MANY_WORKERS: Final = "too_many_workers"  # 409: of one token, within a day
 WORKER_OUTDATED: Final = "worker_outdated"  # 426: another PROTOCOL
-NO_SUCH_TOKEN: Final = "not_authenticated"  # 401: never issued, or revoked  # noqa: S105
 
 
 class _Message(BaseModel):

@@ -66,7 +66,7 @@ class Limits:
     cpus: float = 1.0
     processes: int = 128
     scratch: int = 256 << 20  # /tmp
-    output: int = 64 << 20  # all writable mounts together are refused beyond this, each on its own
+    output: int = 64 << 20  # size of each writable mount, on top of what was copied into it
     output_files: int = 10_000
     log: int = 1 << 20  # stdout and stderr, each
 
@@ -75,9 +75,9 @@ class Limits:
 class Mount:
     """A host folder or file that the program sees at ``target``.
 
-    ``writable`` gives the program a size-limited folder of its own at ``target`` (`Limits.output`; in steps, where it
-    starts with a private copy of ``source``); what the program wrote is read with :meth:`Run.collect`. The source
-    itself is never written to. ``socket`` marks a folder that holds a unix socket of the platform's.
+    ``writable`` gives the program a folder of its own at ``target``, which starts as a private copy of ``source``. Its
+    size is `Limits.output` plus that of the copy; a backend may round it up. What the program wrote is read with
+    :meth:`Run.collect`. The source itself is never written to.
     """
 
     target: str

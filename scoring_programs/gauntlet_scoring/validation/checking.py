@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gauntlet_scoring.errors import ScoringInputError
 from gauntlet_scoring.ground_truth import GroundTruth
@@ -19,8 +19,6 @@ from gauntlet_scoring.validation.repairs import repaired
 from gauntlet_scoring.validation.structure import MOST_ERRORS, Draft, check_structure, draft_of, draft_of_truth
 from gauntlet_scoring.validation.vocabulary import OPEN, Vocabulary
 from gauntlet_scoring.validation.wording import check_wording
-
-SUFFIXES: Final = (".json", ".jsonl")
 
 
 def check_text(

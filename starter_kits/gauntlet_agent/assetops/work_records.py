@@ -22,7 +22,6 @@ TOOLS: Final = {
     "events": "list_events",
 }
 WORDS: Final = {"orders": "work orders", "alerts": "alerts", "anomalies": "anomalies", "events": "events"}
-TABLE_OF_GROUP: Final = {"WORK_ORDER": "events", "ALERT": "alerts", "ANOMALY": "anomalies"}
 
 
 @dataclass(frozen=True)

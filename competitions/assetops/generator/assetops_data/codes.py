@@ -123,5 +123,3 @@ def _read() -> tuple[PrimaryCode, ...]:
 
 CODES: Final = _read()
 BY_CODE: Final = {one.code: one for one in CODES}
-PREVENTIVE: Final = tuple(one for one in CODES if one.preventive)
-CORRECTIVE: Final = tuple(one for one in CODES if not one.preventive)

@@ -174,11 +174,6 @@ def month_of(year: int, month: int) -> Period:
     return Period(Days(date(year, month, 1), date(year, month, last)), f"{calendar.month_name[month]} {year}")
 
 
-def week_said(days: Days) -> str:
-    """A week as people say it."""
-    return f"the week of {say_day(days.start)}"
-
-
 def say_day(day: date) -> str:
     """A day as people write it: 3 March 2021."""
     return f"{day.day} {calendar.month_name[day.month]} {day.year}"

@@ -58,10 +58,6 @@ class SensorOracle:
         """The sensor of the electrical power, where there is one."""
         return self._named(equipment, "power input") or self._named(equipment, "fan power")
 
-    def tonnage(self, equipment: str) -> str | None:
-        """The sensor of the cooling output, where there is one."""
-        return self._named(equipment, "tonnage")
-
     def idle(self, equipment: str, days: Days) -> bool:
         """Whether the machine drew no power at any reading of the period, of which most must be there."""
         readings = self.readings(equipment, self.power(equipment) or "", days)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import calendar
-from datetime import date
 
 from quickstart_generator.oracle import Days
 from quickstart_generator.picking import Period, Picker, look_up, month_of, snake
@@ -236,12 +235,6 @@ def rank(picker: Picker) -> Question | None:
         expected=f"{ranked[0][0]}, with {ranked[0][1]} work orders in {period.said}.",
         machines=tuple(machines),
     )
-
-
-def year_before_record(picker: Picker) -> Period:
-    """A year in which the plant recorded nothing yet."""
-    year = picker.plant.begin.year - picker.rng.randint(2, 6)
-    return Period(Days(date(year, 1, 1), date(year, 12, 31)), str(year))
 
 
 def _orders(machine: Machine, days: Days, kind: str | None = None) -> Call:

@@ -14,7 +14,7 @@ from gauntlet.queues.selectors import own_queue, queues_usable_by
 
 
 def read_queue(section: Section, *, default: str, organizer: User | None) -> str:
-    """The queue that a section names; one that there is not, or that is another's, is told, and nothing waits in it.
+    """The queue that a section names. One that is unknown, or that the importer may not use, is a finding.
 
     A bundle of Codabench names the queue of another installation, and is to run here all the same.
 

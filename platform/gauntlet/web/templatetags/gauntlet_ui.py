@@ -168,12 +168,6 @@ def demote(html: str, first: int = 3) -> SafeString:
 
 
 @register.filter
-def short_digest(digest: str) -> str:
-    """The first twelve digits: enough to tell two files apart at a glance."""
-    return digest.removeprefix("sha256:")[:12]
-
-
-@register.filter
 def number(value: float | None, precision: int = 3) -> str:
     """A figure with fixed digits, or a dash where there is none."""
     return "–" if value is None else f"{value:.{precision}f}"

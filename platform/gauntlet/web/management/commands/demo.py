@@ -1,4 +1,4 @@
-"""Run the demonstration: services, two competitions, three agents, the boards, and a site to look at."""
+"""Run the demonstration: services, two competitions, agents, the boards, and a site to look at."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAIT_SECONDS: Final = 1200
 class Command(BaseCommand):
     """``manage.py demo [--exit]``"""
 
-    help = "Two starter kits and a crashing agent enter both tracks of AssetOps; print the boards and serve them."
+    help = "Starter kits and agents that fail enter both tracks of AssetOps; print the boards and serve them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """``--exit``: stop after the print; the exit status says whether all came out as it must."""

@@ -118,7 +118,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Zoo:
-    """A folder with programs, and with what they need: `door.py`, `environment/`, `scorer/`."""
+    """A folder with programs, and with what they need: `agent/door`, `environment`, `scorer/program`."""
 
     folder: Path
     programs: tuple[Program, ...]

@@ -19,19 +19,10 @@ from pydantic import ValidationError
 
 from gauntlet_runtime.jobs import MOST_COMMAND_BYTES
 from gauntlet_scoring.episode_files import ScenarioRow
+from gauntlet_scoring.program_folders import FOLDERS, with_folders
+from gauntlet_scoring.program_metadata import METADATA_FILES
 
-METADATA_NAMES: Final = ("metadata.yaml", "metadata")
-SCORING_FOLDERS: Final = {
-    "input": "/app/input",
-    "output": "/app/output",
-    "tmp": "/app/output",
-    "program": "/app/program",
-    "ingestion_program": "/app/program",
-    "hidden": "/app/input/ref",
-    "shared": "/app/shared",
-    "submission_program": "/app/ingested_program",
-    "predictions": "/app/input/res",
-}
+SCORING_FOLDERS: Final = {variable: f"/app/{folder}" for variable, folder in FOLDERS.items()}
 #: What PyYAML raises at a text: beside its own errors those of dates that there are not, of numbers without end, and of
 #: what is nested too deep.
 NO_YAML: Final = (yaml.YAMLError, ValueError, RecursionError)
@@ -45,7 +36,6 @@ DETAIL_LEVELS: Final = 100  # of lists and objects within each other in a row's 
 _LARGEST: Final = 10**300  # number in it that everybody reads again
 _NAME: Final = re.compile(r"[\w.:/@%^ -]{1,80}", re.ASCII)
 _NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-_VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(SCORING_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
 
 
 class ProgramFault(Exception):
@@ -68,7 +58,7 @@ def command_of(folder: Path) -> str:
     Raises:
         ProgramFault: there is none.
     """
-    for name in METADATA_NAMES:
+    for name in METADATA_FILES:
         path = folder / name
         if path.is_file():
             return _command_in(path)
@@ -104,7 +94,7 @@ def arguments_of(command: str, folders: dict[str, str] = SCORING_FOLDERS) -> lis
         raise ProgramFault("The program's command has a quote without its partner.") from error
     if not words:
         raise ProgramFault("The program's command is empty.")
-    return [_VARIABLE.sub(lambda match: folders[match.group(1)], word) for word in words]
+    return [with_folders(word, folders) for word in words]
 
 
 def read_outputs(folder: Path) -> Outputs:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -26,10 +25,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gauntlet_scoring.phrases import first_phrase
 from gauntlet_scoring.program import ROOT_VARIABLE
+from gauntlet_scoring.program_folders import FOLDERS, with_folders
 from gauntlet_scoring.program_metadata import ProgramMetadataError, read_program_metadata
 from gauntlet_scoring.writing import SCORES_FILE
 
@@ -37,18 +38,7 @@ EVALUATION_FILE: Final = "evaluation.json"
 TOLERANCE: Final = 1e-9
 """How far two scores may lie apart and be the same: sums of floats differ in the last digits between machines."""
 
-_FOLDERS: Final = {
-    "input": "input",
-    "output": "output",
-    "tmp": "output",
-    "program": "program",
-    "ingestion_program": "program",
-    "hidden": "input/ref",
-    "shared": "shared",
-    "submission_program": "ingested_program",
-    "predictions": "input/res",
-}
-_VARIABLE: Final = re.compile(r"\$(" + "|".join(sorted(_FOLDERS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])")
+_SCORES: Final = (SCORES_FILE, "scores.txt")  # as Codabench looks for them
 _LOG_CHARACTERS: Final = 2000
 
 
@@ -154,8 +144,7 @@ def _evaluation(folder: Path) -> tuple[StoredEvaluation, dict[str, Path]]:
             raise RescoringError(f"{EVALUATION_FILE}: {first_phrase(error)}") from error
         programs = {key: folder / "programs" / key for key in stored.programs if PurePosixPath(key).name == key}
     else:
-        scores = folder / "output" / SCORES_FILE
-        found = _scores(scores) if scores.is_file() else {}
+        found = _scores(folder / "output") if any((folder / "output" / name).is_file() for name in _SCORES) else {}
         stored = StoredEvaluation(evaluation=folder.name, programs=["program"], scores={"program": found})
         programs = {"program": folder / "program"}
     missing = [key for key, program in programs.items() if not program.is_dir()]
@@ -185,7 +174,7 @@ def _run(program: Path, source: Path, root: Path) -> dict[str, float]:
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-_LOG_CHARACTERS:]
         raise RescoringError(f"it ended with status {done.returncode}: {said or 'it said nothing'}")
-    return _scores(root / "output" / SCORES_FILE)
+    return _scores(root / "output")
 
 
 def _arguments(program: Path, root: Path) -> list[str]:
@@ -194,19 +183,22 @@ def _arguments(program: Path, root: Path) -> list[str]:
         words = shlex.split(read_program_metadata(program).command)
     except (ProgramMetadataError, ValueError) as error:
         raise RescoringError(f"its metadata cannot be used: {error}") from error
-    local = [_VARIABLE.sub(lambda match: str(root / _FOLDERS[match[1]]), word) for word in words]
+    folders = {variable: str(root / folder) for variable, folder in FOLDERS.items()}
+    local = [with_folders(word, folders) for word in words]
     local = [str(root / word.removeprefix("/app/")) if word.startswith("/app/") else word for word in local]
     return [sys.executable, *local[1:]] if local[:1] in (["python"], ["python3"]) else local
 
 
-def _scores(path: Path) -> dict[str, float]:
+def _scores(output: Path) -> dict[str, float]:
+    name = next((name for name in _SCORES if (output / name).is_file()), None)
+    if name is None:
+        raise RescoringError(f"it wrote neither {' nor '.join(_SCORES)}")
+    content = (output / name).read_bytes()
     try:
-        content = json.loads(path.read_bytes())
-        return {str(key): float(value) for key, value in content.items()}
-    except OSError as error:
-        raise RescoringError(f"it wrote no {SCORES_FILE}") from error
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RescoringError(f"{SCORES_FILE} is no object of numbers") from error
+        found = json.loads(content) if name == SCORES_FILE else yaml.safe_load(content)
+        return {str(key): float(value) for key, value in found.items()}
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise RescoringError(f"{name} is no object of numbers") from error
 
 
 def _compared(program: str, stored: Mapping[str, float], new: Mapping[str, float]) -> list[Comparison]:

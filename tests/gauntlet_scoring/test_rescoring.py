@@ -65,6 +65,9 @@ def test_every_key_is_compared(
     assert not (evaluation / "input" / "res" / "written").exists()
 
 
+UNREADABLE = "scores.txt is no object of numbers"
+
+
 def test_a_programs_own_folders_will_do(evaluation: Path, tmp_path: Path) -> None:
     (evaluation / "programs" / "own").rename(evaluation / "program")
     write(evaluation, output__scores_dot_json='{"count": 2}')
@@ -75,7 +78,7 @@ def test_a_programs_own_folders_will_do(evaluation: Path, tmp_path: Path) -> Non
     ("command", "words"),
     [
         ("python -c 'import sys; sys.exit(\"it is broken\")'", "it is broken"),
-        ("python -c 'pass'", "wrote no scores.json"),
+        ("python -c 'pass'", "wrote neither scores.json nor scores.txt"),
         ("/nowhere/at/all", "cannot be started"),
         ("python 'open", "metadata"),
     ],
@@ -98,6 +101,16 @@ pathlib.Path(sys.argv[2], "scores.json").write_text('{"count": %d}' % count)
     write(evaluation, programs__own__score_dot_py=script)
     write(evaluation, programs__own__metadata_dot_yaml="command: python3 $program/score.py /app/input $output\n")
     assert rescore(stored(evaluation, {"own": {"count": 2}}), work=tmp_path / "work").same
+
+
+@pytest.mark.parametrize(("said", "same"), [("count: 2", True), ("count: 3", False), ("- 2", None), ("count: [", None)])
+def test_scores_may_be_written_as_codabenchs_text(
+    evaluation: Path, tmp_path: Path, said: str, same: bool | None
+) -> None:
+    script = f"import pathlib, sys; pathlib.Path(sys.argv[1], 'scores.txt').write_text({said!r})"
+    write(evaluation, programs__own__metadata_dot_yaml=f"command: python -c {json.dumps(script)} $output\n")
+    found = rescore(stored(evaluation, {"own": {"count": 2}}), work=tmp_path / "work")
+    assert (found.same, found.failures) == (bool(same), {} if same is not None else {"own": UNREADABLE})
 
 
 def test_one_program_of_several_may_be_chosen(evaluation: Path, tmp_path: Path) -> None:

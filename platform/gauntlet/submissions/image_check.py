@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Final
@@ -67,12 +68,19 @@ def read_image(
 
 
 def _stored(identity: str, made: Path) -> Artifact:
+    """What is run of an image, stored where it is not. What an earlier release wrote of it otherwise is not reused."""
     known = ContainerImage.objects.select_related("archive").filter(pk=identity).first()
-    if known is None:
-        # Of two checkers at once both write the same bytes, which are one artifact.
-        defaults = {"archive": store(made, form=Form.FILE)}
-        known, _ = ContainerImage.objects.get_or_create(pk=identity, defaults=defaults)
-    return known.archive
+    if known is not None and known.archive_id == _digest(made):
+        return known.archive
+    # Of two checkers at once both write the same bytes, which are one artifact.
+    archive = store(made, form=Form.FILE)
+    ContainerImage.objects.update_or_create(pk=identity, defaults={"archive": archive})
+    return archive
+
+
+def _digest(made: Path) -> str:
+    with made.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
 def _name_of(file_name: str) -> str:

@@ -105,17 +105,19 @@ def _write_node(
 ) -> None:
     if isinstance(node, Folder):
         archive.addfile(_entry(path, kind=tarfile.DIRTYPE, mode=0o1777 if path == "tmp" else 0o755))
-    elif isinstance(node, Link):
+        return
+    if isinstance(node, Link):
         entry = _entry(path, kind=tarfile.SYMTYPE, mode=0o777)
         entry.linkname = node.target
         archive.addfile(entry)
-    elif node.size and (first := written.setdefault((node.source, node.start), path)) != path:
-        entry = _entry(path, kind=tarfile.LNKTYPE)
+        return
+    mode = 0o755 if node.executable else 0o644
+    if node.size and (first := written.setdefault((node.source, node.start), path)) != path:
+        entry = _entry(path, kind=tarfile.LNKTYPE, mode=mode)  # Docker sets the file's mode by the link's entry, too
         entry.linkname = first
         archive.addfile(entry)
     else:
-        entry = _entry(path, size=node.size, mode=0o755 if node.executable else 0o644)
-        archive.addfile(entry, sources.at(node))
+        archive.addfile(_entry(path, size=node.size, mode=mode), sources.at(node))
 
 
 @contextmanager

@@ -77,6 +77,23 @@ def test_an_image_in_another_form_is_not_stored_twice(checked: Any) -> None:
     assert ContainerImage.objects.get().archive_id == sent[0].agent_bundle_id
 
 
+def test_what_an_earlier_release_wrote_of_an_image_is_not_run_again(
+    checked: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gauntlet_runtime.container_images import packing
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(packing, "_LABEL", "org.gauntlet.earlier")
+        before = checked(saved([LAYER]))
+    after, again = checked(saved([LAYER])), checked(oci([LAYER]))
+    assert before.agent_bundle_id != after.agent_bundle_id == again.agent_bundle_id
+    assert before.agent["container"]["id"] == after.agent["container"]["id"]
+    assert ContainerImage.objects.get().archive_id == after.agent_bundle_id
+    # The earlier submission still has what it was run as.
+    sweep_artifacts(older_than=timedelta(0))
+    assert Artifact.objects.filter(pk=before.agent_bundle_id).exists()
+
+
 def test_what_is_stored_is_what_is_run_and_not_what_was_sent(checked: Any, tmp_path: Path) -> None:
     from gauntlet_runtime.container_images import unpack_image
 

@@ -18,6 +18,16 @@ from gauntlet_runtime.jobs import LeaseLost
 AGENT = Layer().folder("etc").file("agent", "#!/bin/sh\n", 0o755).file("data/a.txt", "a")
 
 
+def packed(taken):
+    """The entries of the layer that was written."""
+    plain = zstandard.ZstdDecompressor().stream_reader(taken.archive.read_bytes()).read()
+    with (
+        tarfile.open(fileobj=io.BytesIO(plain)) as outer,
+        tarfile.open(fileobj=outer.extractfile("layer.tar")) as layer,
+    ):
+        return {entry.name: entry for entry in layer}
+
+
 @pytest.mark.parametrize("how", ["", "gzip", "zstd"])
 @pytest.mark.parametrize("form", ["saved", "oci", "oci-plain", "oci-zstd", "oci-one-level"])
 def test_every_form_gives_the_same_image(take, form, how):
@@ -121,6 +131,18 @@ def test_devices_are_left_out_where_the_sandbox_has_its_own_or_a_later_layer_tak
     assert taken.files == {"agent": "", "data": "/", "data/replaced": "r"}
     assert list((taken.root / "dev").rglob("*")) == list((taken.root / "tmp").iterdir()) == []
     assert "What the image has in /dev is left out: the sandbox has its own." in taken.image.notes
+
+
+def test_a_hard_link_is_as_executable_as_its_file(take):
+    """Engines set the one file's mode by each of its names."""
+    layer = Layer().file("agent", "same", 0o755).hard_link("other", "agent").file("a", "data").hard_link("b", "a")
+    taken = take(saved([layer.tar]))
+    assert {name: entry.mode for name, entry in packed(taken).items() if entry.isreg() or entry.islnk()} == {
+        "a": 0o644,
+        "agent": 0o755,
+        "b": 0o644,
+        "other": 0o755,
+    }
 
 
 def test_modes_and_owners_are_the_platforms(take):

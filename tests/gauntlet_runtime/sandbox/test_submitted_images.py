@@ -164,6 +164,15 @@ def test_an_image_without_a_shell_runs(run_image):
     assert (verdict.ok, out) == (True, "hello\n"), err
 
 
+def test_a_program_of_several_names_starts_by_each(run_image):
+    program = Layer().hard_link("usr/bin/second", "usr/bin/python3.11")
+    program.file(
+        "agent.py", "import os\nprint([os.access(f'/usr/bin/{one}', os.X_OK) for one in ('python3.11', 'second')])"
+    )
+    verdict, out, err = run_image(python_layer(), program.tar, Entrypoint=["second"], Cmd=["/agent.py"])
+    assert (verdict.ok, out) == (True, "[True, True]\n"), err
+
+
 def test_an_image_runs_also_where_a_service_makes_files_for_nobody_else(run_image):
     """The umask of a service may be 077; what is in the image is read by a uid of its own."""
     before = os.umask(0o077)

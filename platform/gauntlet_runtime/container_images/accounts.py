@@ -39,4 +39,4 @@ def drop_numbered_accounts(tree: Tree, sources: Sources) -> None:
             folder = tree.find(path[:-1])
             assert isinstance(folder, Folder)  # noqa: S101  what `resolve` found is in it
             source = sources.add(io.BytesIO(kept), 0)
-            folder.children[path[-1]] = File(file.layer, source, 0, len(kept), file.executable)
+            folder.children[path[-1]] = File(file.layer, source, 0, len(kept), file.executable, file.time)

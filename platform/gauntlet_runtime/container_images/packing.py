@@ -83,9 +83,11 @@ def write_image(tree: Tree, sources: Sources, *, into: Path, work: Path, facts: 
     layer.unlink()
 
 
-def _entry(name: str, *, kind: bytes = tarfile.REGTYPE, size: int = 0, mode: int = 0o644) -> tarfile.TarInfo:
+def _entry(
+    name: str, *, kind: bytes = tarfile.REGTYPE, size: int = 0, mode: int = 0o644, time: int = 0
+) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
-    entry.type, entry.size, entry.mode = kind, size, mode
+    entry.type, entry.size, entry.mode, entry.mtime = kind, size, mode, time
     return entry
 
 
@@ -104,7 +106,8 @@ def _write_node(
     archive: tarfile.TarFile, path: str, node: Node, sources: Sources, written: dict[tuple[int, int], str]
 ) -> None:
     if isinstance(node, Folder):
-        archive.addfile(_entry(path, kind=tarfile.DIRTYPE, mode=0o1777 if path == "tmp" else 0o755))
+        mode = 0o1777 if path == "tmp" else 0o755
+        archive.addfile(_entry(path, kind=tarfile.DIRTYPE, mode=mode, time=node.time))
         return
     if isinstance(node, Link):
         entry = _entry(path, kind=tarfile.SYMTYPE, mode=0o777)
@@ -113,11 +116,12 @@ def _write_node(
         return
     mode = 0o755 if node.executable else 0o644
     if node.size and (first := written.setdefault((node.source, node.start), path)) != path:
-        entry = _entry(path, kind=tarfile.LNKTYPE, mode=mode)  # Docker sets the file's mode by the link's entry, too
+        # Docker gives the one file what each name's entry says.
+        entry = _entry(path, kind=tarfile.LNKTYPE, mode=mode, time=node.time)
         entry.linkname = first
         archive.addfile(entry)
     else:
-        archive.addfile(_entry(path, size=node.size, mode=mode), sources.at(node))
+        archive.addfile(_entry(path, size=node.size, mode=mode, time=node.time), sources.at(node))
 
 
 @contextmanager
@@ -178,8 +182,11 @@ def unpack_image(archive: Path, into: Path) -> dict[str, Any]:
 
 
 def _unpack_layer(layer: tarfile.TarFile, into: Path) -> None:
+    above: list[tarfile.TarInfo] = []  # the folders that are being filled, whose times change with each name in them
     while (entry := layer.next()) is not None:
         vars(layer)["members"].clear()
+        while above and not entry.name.startswith(f"{above[-1].name}/"):
+            _set_time(above.pop(), into)
         parts = entry.name.split("/")
         if any(part in ("", ".", "..") for part in parts):
             raise ImageDamaged(f"it holds the path {entry.name!r}")
@@ -192,6 +199,15 @@ def _unpack_layer(layer: tarfile.TarFile, into: Path) -> None:
             _unpack_entry(layer, entry, parts[-1], folder, into)
         finally:
             os.close(folder)
+        if entry.isdir():
+            above.append(entry)
+    while above:
+        _set_time(above.pop(), into)
+
+
+def _set_time(folder: tarfile.TarInfo, into: Path) -> None:
+    """Give a folder its own time. It was made by us, on a path without links, and stays so while we unpack."""
+    os.utime(into / folder.name, (folder.mtime, folder.mtime), follow_symlinks=False)
 
 
 def _unpack_entry(layer: tarfile.TarFile, entry: tarfile.TarInfo, name: str, folder: int, into: Path) -> None:
@@ -207,7 +223,9 @@ def _unpack_entry(layer: tarfile.TarFile, entry: tarfile.TarInfo, name: str, fol
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(name, flags, entry.mode & 0o755, dir_fd=folder), "wb") as out:
             shutil.copyfileobj(content, out, CHUNK)
+            out.flush()  # what is written later would change the time
             os.fchmod(out.fileno(), entry.mode & 0o755)
+            os.utime(out.fileno(), (entry.mtime, entry.mtime))
     else:
         raise ImageDamaged(f"it holds {entry.name!r}, which is neither file, folder nor link")
 

@@ -19,6 +19,7 @@ _OPAQUE: Final = ".wh..wh..opq"
 _UNION_NOTES: Final = ".wh..wh."  # what a union file system noted for itself
 _MOST_HOPS: Final = 40  # links on the way to one path, as Linux allows
 _EXECUTABLE: Final = 0o111
+_LATEST: Final = (1 << 33) - 1  # the year 2242, the last that every tar's header takes
 #: Looks at entries while whiteouts are applied, and characters of links that are followed; an ordinary image needs some
 #: hundred thousand.
 _MOST_WORK: Final = 10_000_000
@@ -33,6 +34,7 @@ class File:
     start: int
     size: int
     executable: bool
+    time: int  # of its last change, seconds of Unix time
 
 
 @dataclass(eq=False)
@@ -56,6 +58,7 @@ class Folder:
 
     layer: int
     depth: int
+    time: int = 0  # as a file's
     children: dict[str, Node] = field(default_factory=dict)
 
 
@@ -103,7 +106,7 @@ class Tree:
         there = folder.children.get(name)
         if entry.isdir():
             if isinstance(there, Folder):
-                there.layer = layer
+                there.layer, there.time = layer, _time(entry)
             else:
                 folder.children[name] = _inner(folder, layer, entry=entry, file=file)
         elif entry.issym():
@@ -112,7 +115,7 @@ class Tree:
             folder.children[name] = self._linked(entry, layer=layer, file=file)
         elif entry.isreg() and not entry.issparse():
             executable = bool(entry.mode & _EXECUTABLE)
-            folder.children[name] = File(layer, layer, entry.offset_data, entry.size, executable)
+            folder.children[name] = File(layer, layer, entry.offset_data, entry.size, executable, _time(entry))
         else:
             folder.children[name] = Special(layer, layer, 0, 0, False, what=_kind(entry))
 
@@ -259,4 +262,11 @@ def _inner(folder: Folder, layer: int, *, entry: tarfile.TarInfo, file: str) -> 
     """A new folder in another."""
     if folder.depth >= MOST_DEPTH:  # links can lead to where no path of an entry does
         raise ImageRefused(f"{file} holds this, more than {MOST_DEPTH} folders deep.", file=entry.name)
-    return Folder(layer, folder.depth + 1)
+    return Folder(layer, folder.depth + 1, _time(entry))
+
+
+def _time(entry: tarfile.TarInfo) -> int:
+    try:
+        return min(max(int(entry.mtime), 0), _LATEST)
+    except (ValueError, OverflowError):  # an extended header may say `nan` or `inf`
+        return 0

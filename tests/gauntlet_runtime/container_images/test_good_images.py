@@ -154,6 +154,38 @@ def test_modes_and_owners_are_the_platforms(take):
     assert not [path for path in taken.root.rglob("*") if path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID)]
 
 
+def test_files_and_folders_keep_their_times(take):
+    layer = Layer().add("lib", type=tarfile.DIRTYPE, mtime=1_500_000_000).add("lib/a.py", b"a", mtime=1_600_000_000)
+    layer.add("lib/deep/b.py", b"b", mtime=1_700_000_000).hard_link("lib/c.py", "lib/a.py").file("agent", "", 0o755)
+    layer.add("etc/passwd", b"7:x:7:7::/:\n", mtime=1_500_000_001)
+    upper = Layer().add("lib/a.txt", b"t", mtime=1_000_000_000)
+    taken = take(saved([layer.tar, upper.tar]))
+    times = {
+        "lib": 1_500_000_000,
+        "lib/a.py": 1_600_000_000,
+        "lib/a.txt": 1_000_000_000,
+        "lib/c.py": 1_600_000_000,
+        "lib/deep": 1_700_000_000,
+        "lib/deep/b.py": 1_700_000_000,
+        "etc/passwd": 1_500_000_001,
+    }
+    assert {name: (taken.root / name).stat().st_mtime for name in times} == times
+    assert {name: entry.mtime for name, entry in packed(taken).items() if name in times} == times
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"), [("-1", 0), ("nan", 0), ("inf", 0), ("1e300", 2**33 - 1), ("1600000000.9", 1_600_000_000)]
+)
+def test_a_time_that_no_file_has_is_the_nearest_or_none(take, told, kept):
+    layer = Layer().file("agent", "", 0o755).add("odd", pax_headers={"mtime": told})
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for entry, content in layer.entries:
+            archive.addfile(entry, io.BytesIO(content))
+    taken = take(saved([out.getvalue()]))
+    assert (packed(taken)["odd"].mtime, (taken.root / "odd").stat().st_mtime) == (kept, kept)
+
+
 def test_the_sandboxs_own_places_are_emptied_and_the_preload_file_dropped(take):
     layer = Layer().file("agent", "", 0o755).file("dev/x").file("tmp/y").link("proc", "/data").folder("sys")
     layer.file("etc/ld.so.preload", "/evil.so").file("run/gauntlet/gateway.sock").file("data/kept", "k")

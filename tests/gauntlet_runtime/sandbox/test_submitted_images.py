@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -171,6 +172,14 @@ def test_a_program_of_several_names_starts_by_each(run_image):
     )
     verdict, out, err = run_image(python_layer(), program.tar, Entrypoint=["second"], Cmd=["/agent.py"])
     assert (verdict.ok, out) == (True, "[True, True]\n"), err
+
+
+def test_files_have_the_times_that_they_have_in_the_image(run_image):
+    """By them a compiled module is known to be current, which nothing could write anew."""
+    program = Layer().add("data", type=tarfile.DIRTYPE, mtime=1_500_000_000).add("data/a.py", mtime=1_600_000_000)
+    program.file("agent.py", "import os\nprint([int(os.stat(one).st_mtime) for one in ('/data', '/data/a.py')])")
+    verdict, out, err = run_image(python_layer(), program.tar, Entrypoint=["python3.11"], Cmd=["/agent.py"])
+    assert (verdict.ok, out) == (True, "[1500000000, 1600000000]\n"), err
 
 
 def test_an_image_runs_also_where_a_service_makes_files_for_nobody_else(run_image):

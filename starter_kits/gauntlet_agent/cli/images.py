@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -17,6 +19,7 @@ from gauntlet_agent.cli.failure import CommandFailed, Exit
 from gauntlet_agent.cli.output import clean, console, size
 
 _CHUNK: Final = 1 << 20
+_BLOCKS: Final = 1 << 16  # of a tar: those who read and write a stream copy what they hold at each step
 _LEVEL: Final = 3  # of both: an image is mostly libraries, and a connection is rarely faster than this
 _TAR: Final = (257, b"ustar")
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
@@ -82,17 +85,40 @@ def _save(docker: str, image: str, into: IO[bytes]) -> str:
     with tempfile.TemporaryFile() as errors, compressor as packed:
         with subprocess.Popen([docker, "save", "--", image], stdout=subprocess.PIPE, stderr=errors) as saving:
             assert saving.stdout is not None  # noqa: S101  for the type checker: it is a pipe
-            total = 0
-            while chunk := saving.stdout.read(_CHUNK):
-                total += len(chunk)
-                packed.write(chunk)
+            total = _copy_without_times(saving.stdout, packed)
         if saving.returncode != 0:
             errors.seek(0)
             said = clean(errors.read().decode(errors="replace").strip().rpartition("\n")[2])
             raise CommandFailed(f"`docker save {clean(image)}` failed.", hints=(said,))
+        if total is None:
+            raise CommandFailed(f"`docker save {clean(image)}` wrote no whole tar.")
     into.flush()
     out.print(f"Saved {size(total)}, {size(into.tell())} compressed.")
     return ending
+
+
+def _copy_without_times(source: IO[bytes], into: Any) -> int | None:
+    """Copy a tar as it comes, all but the times of its entries; return its bytes, None where it is no whole tar.
+
+    Docker 25 to 28 write the present time for a folder (moby#51364). Without it the same image gives the same bytes, by
+    which a later run knows what it has sent.
+    """
+    whole = None
+    with contextlib.suppress(tarfile.TarError):  # how Docker ended says more
+        with (
+            tarfile.open(fileobj=source, mode="r|", bufsize=_BLOCKS) as saved,
+            tarfile.open(fileobj=into, mode="w|", bufsize=_BLOCKS) as steady,
+        ):
+            for entry in saved:
+                entry.mtime, entry.pax_headers = (
+                    0,
+                    {},
+                )  # an extended header may have times, too; the rest is written anew
+                steady.addfile(entry, saved.extractfile(entry) if entry.isreg() else None)
+        whole = steady.offset
+    while source.read(_CHUNK):  # Docker is not done before all is read, and a tar may end before its file does
+        pass
+    return whole
 
 
 def _compressor(into: IO[bytes]) -> tuple[str, AbstractContextManager[Any]]:
@@ -100,7 +126,7 @@ def _compressor(into: IO[bytes]) -> tuple[str, AbstractContextManager[Any]]:
     try:
         import zstandard
     except ImportError:
-        # Without name and time the same image gives the same bytes, by which a later run knows what it has sent.
+        # Without name and time, for the same reason as in the tar.
         return ".tar.gz", gzip.GzipFile(filename="", fileobj=into, mode="wb", compresslevel=_LEVEL, mtime=0)
     return ".tar.zst", zstandard.ZstdCompressor(level=_LEVEL).stream_writer(into, closefd=False)
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import docker_command as docker_stand_in
 import pytest
+from image_archives import Layer, oci
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -369,6 +371,38 @@ def agent(tmp_path: Path) -> Path:
     (folder / "agent.yaml").write_text("name: counter\ncommand: python agent.py\n")
     (folder / "agent.py").write_text("from gauntlet_agent import run\nrun(lambda episode: 'four')\n")
     return folder
+
+
+@dataclass
+class StandInDocker:
+    """What a stand-in of Docker's command knows and did."""
+
+    folder: Path
+
+    @property
+    def saved(self) -> list[list[str]]:
+        """The names that `docker save` wrote, each time."""
+        return [json.loads(line) for line in (self.folder / "saved").read_text().splitlines()]
+
+    def knows(self, images: dict[str, list[str]]) -> None:
+        """Have other images: ids, each with its names."""
+        (self.folder / "images.json").write_text(json.dumps(images))
+
+
+@pytest.fixture
+def docker_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandInDocker:
+    """The command `docker` is a stand-in, with the image `planner:latest` of some 100 KB."""
+    folder = tmp_path / "docker"
+    folder.mkdir()
+    program = folder / "docker"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{docker_stand_in.__file__}" "{folder}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    content = os.urandom(100_000)  # which compresses to as much
+    (folder / "archive.tar").write_bytes(oci([Layer().file("agent", content, 0o755).tar], how=""))
+    made = StandInDocker(folder)
+    made.knows({f"sha256:{'5e' * 32}": ["planner:latest"]})
+    return made
 
 
 @pytest.fixture

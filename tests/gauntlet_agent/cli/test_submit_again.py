@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from image_archives import Layer, saved
 
 from gauntlet_agent.cli import images, parts, submit, unfinished
@@ -83,10 +84,43 @@ class _AwayAfter(dict[str, Any]):
 def test_a_command_that_was_ended_goes_on_when_it_is_typed_again(
     how: signal.Signals, as_ada: Any, type_it: Any, archive: Path
 ) -> None:
+    ended(how, as_ada, "--image-archive", str(archive))
+    done = type_it()
+    assert done.exit_code == 0, done.stderr
+    assert "Going on with an earlier run: 60.0 KB of" in done.stderr
+    assert (as_ada.parts, as_ada.begun, len(as_ada.submitted)) == (archive.read_bytes(), 1, 1)
+    assert notes() == []
+
+
+def test_so_does_one_that_saves_an_image(as_ada: Any, gauntlet: Any, docker_command: Any) -> None:
+    """Though Docker saves it otherwise each time."""
+    ended(signal.SIGINT, as_ada, "--image", "planner:latest")
+    begun = as_ada.parts
+    done = gauntlet("submit", "-c", "quickstart", "--image", "planner:latest")
+    assert done.exit_code == 0, done.stderr
+    assert "Going on with an earlier run: 60.0 KB of" in done.stderr
+    assert (as_ada.begun, len(as_ada.submitted), len(docker_command.saved)) == (1, 1, 2)
+    assert as_ada.parts.startswith(begun)
+    assert zstandard.ZstdDecompressor().stream_reader(as_ada.parts).read()
+    assert notes() == []
+
+
+def test_an_image_whose_answer_was_lost_is_submitted_once(as_ada: Any, gauntlet: Any, docker_command: Any) -> None:
+    words = ("submit", "-c", "quickstart", "--image", "planner:latest")
+    as_ada.breaks_at_submission = 99
+    assert gauntlet(*words).exit_code == 4
+    as_ada.breaks_at_submission = 0
+    done = gauntlet(*words)
+    assert (done.exit_code, len(as_ada.submitted), as_ada.begun, notes()) == (0, 1, 1, [])
+    assert "An earlier request submitted it already" in done.stderr
+
+
+def ended(how: signal.Signals, as_ada: Any, *words: str) -> None:
+    """Type a command that submits, and end it after two parts."""
     code = f"from gauntlet_agent.cli import main, parts; parts.PART_BYTES = {PART}; parts._PAUSES = (0.01,) * 3; main()"
     as_ada.hangs_from = 2 * PART
-    words = [sys.executable, "-c", code, "submit", "-c", "quickstart", "--image-archive", str(archive)]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as running:
+    command = [sys.executable, "-c", code, "submit", "-c", "quickstart", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         assert as_ada.hanging.wait(PATIENCE)
         running.send_signal(how)
         _, said = running.communicate(timeout=PATIENCE)
@@ -97,11 +131,6 @@ def test_a_command_that_was_ended_goes_on_when_it_is_typed_again(
         assert "Interrupted. The same command goes on from where it was." in said
     assert len(notes()) == 1
     assert notes()[0].stat().st_mode & 0o777 == 0o600
-    done = type_it()
-    assert done.exit_code == 0, done.stderr
-    assert "Going on with an earlier run: 60.0 KB of" in done.stderr
-    assert (as_ada.parts, as_ada.begun, len(as_ada.submitted)) == (archive.read_bytes(), 1, 1)
-    assert notes() == []
 
 
 def _wait_until(met: Callable[[], bool]) -> None:

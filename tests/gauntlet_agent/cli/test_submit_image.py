@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from image_archives import Layer, compressed, saved
 
 from gauntlet_agent.cli import parts
 from gauntlet_agent.cli.images import opened_archive
+from gauntlet_runtime.container_images import ImageLimits, check_image
 
 
 @pytest.fixture
@@ -129,3 +133,47 @@ def test_without_docker_the_way_round_is_named(
     assert done.exit_code == 2
     assert "no `docker` command" in done.stderr
     assert "--image-archive FILE" in done.stderr
+
+
+def test_an_image_is_saved_compressed_and_sent_with_its_files_as_they_are(
+    gauntlet: Any, as_ada: Any, docker_command: Any, tmp_path: Path
+) -> None:
+    done = submit(gauntlet, "--image", "planner:latest")
+    assert done.exit_code == 0, done.stderr
+    assert base64.b64encode(b"planner-latest.tar.zst").decode() in as_ada.announced[1]
+    assert contents(io.BytesIO(zstandard.ZstdDecompressor().stream_reader(as_ada.parts).read())) == contents(
+        io.BytesIO((docker_command.folder / "archive.tar").read_bytes())
+    )
+    image = check_image(io.BytesIO(as_ada.parts), tmp_path / "made", work=tmp_path, limits=ImageLimits())
+    assert image.size == 100_000
+
+
+def contents(archive: io.BytesIO) -> dict[str, bytes]:
+    """The files of a tar."""
+    with tarfile.open(fileobj=archive) as opened:
+        return {entry.name: opened.extractfile(entry).read() for entry in opened if entry.isreg()}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("archive", [None, b"", b"no tar" * 200])
+def test_why_docker_does_not_save_is_told(
+    gauntlet: Any, as_ada: Any, docker_command: Any, archive: bytes | None
+) -> None:
+    (docker_command.folder / "fails").write_text("warning\nError response from daemon: no space left\n")
+    if archive is not None:
+        (docker_command.folder / "docker").write_bytes(
+            b"#!/bin/sh\n[ $1 = image ] && exit\nprintf '%s' '" + archive + b"'; cat ${0%/*}/fails >&2; exit 3\n"
+        )
+    done = submit(gauntlet, "--image", "planner:latest")
+    assert done.exit_code == 1
+    assert "`docker save planner:latest` failed." in done.stderr
+    assert "Error response from daemon: no space left" in done.stderr
+    assert as_ada.announced is None
+
+
+@pytest.mark.parametrize("output", ["", "no tar" * 200])
+def test_what_is_no_tar_of_dockers_is_not_sent(gauntlet: Any, as_ada: Any, docker_command: Any, output: str) -> None:
+    (docker_command.folder / "docker").write_text(f"#!/bin/sh\n[ $1 = image ] || printf '%s' '{output}'\n")
+    done = submit(gauntlet, "--image", "planner:latest")
+    assert done.exit_code == 1
+    assert "`docker save planner:latest` wrote no whole tar." in done.stderr
+    assert as_ada.announced is None

@@ -24,7 +24,7 @@ _MOST_HOPS: Final = 8
 _SHA256: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _OTHER: Final = "is not what its name says: its digest is another; make the archive again."
-_SAVE: Final = "make it with: docker save NAME -o FILE"
+_SAVE: Final = "make it with: docker save NAME:TAG -o FILE"
 _INDEXES: Final = frozenset(
     {"application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"}
 )
@@ -122,7 +122,7 @@ class Archive:
     def _saved(self) -> FoundImage:
         images = self._json(self._files[MANIFEST], list)
         if len(images) != 1:
-            raise ImageRefused(f"holds {len(images)} images; save one: docker save NAME -o FILE", file=MANIFEST)
+            raise ImageRefused(f"holds {len(images)} images; save one: docker save NAME:TAG -o FILE", file=MANIFEST)
         (image,) = images
         names = image.get("Layers") if isinstance(image, dict) else None
         if not isinstance(names, list) or not isinstance(image.get("Config"), str):
@@ -165,7 +165,7 @@ class Archive:
         # One image may be listed under several names, and beside it what a build notes about itself.
         wanted = {str(one.get("digest")): one for one in listed if isinstance(one, dict) and not _is_attestation(one)}
         if len(wanted) != 1:
-            message = f"holds {len(wanted)} images; export one, for one platform: docker save NAME -o FILE"
+            message = f"holds {len(wanted)} images; export one, for one platform: docker save NAME:TAG -o FILE"
             raise ImageRefused(message, file=file)
         (descriptor,) = wanted.values()
         part = self._blob(descriptor, named_by=file)

@@ -113,7 +113,7 @@ def _plain(source: BinaryIO, *, work: Path, budget: Budget, file: str) -> Iterat
     source.seek(0)
     head = source.read(HEAD)
     if not is_image_archive(head):
-        raise ImageRefused("The file is no image archive; make it with: docker save NAME -o FILE", file=file)
+        raise ImageRefused("The file is no image archive; make it with: docker save NAME:TAG -o FILE", file=file)
     if is_plain(head):
         yield source, source.seek(0, os.SEEK_END)
         return

@@ -30,19 +30,20 @@ def archive_of(image: str) -> Iterator[tuple[IO[bytes], str, int]]:
     """`docker save` of an image, compressed: an open file with its name and size.
 
     Raises:
-        CommandFailed: Docker is missing, does not answer, or has no such image.
+        CommandFailed: Docker is missing, does not answer, or has no such image; or there is no room for it.
     """
     docker = shutil.which("docker")
     if docker is None:
         message = "There is no `docker` command on this machine."
-        hint = "Install Docker, or save the image where it is (docker save NAME -o FILE) and use --image-archive FILE."
+        hint = (
+            "Install Docker, or save the image where it is (docker save NAME:TAG -o FILE) and use --image-archive FILE."
+        )
         raise CommandFailed(message, hints=(hint,), code=Exit.USAGE)
-    _check_known(docker, image)
-    with tempfile.TemporaryFile() as made:
-        ending = _save(docker, image, cast(IO[bytes], made))
+    made, ending = _made(docker, _one_image(docker, image))
+    with made:
         length = made.seek(0, os.SEEK_END)
         made.seek(0)
-        yield cast(IO[bytes], made), f"{_word(image)}{ending}", length
+        yield made, f"{_word(image)}{ending}", length
 
 
 @contextmanager
@@ -59,22 +60,43 @@ def opened_archive(path: Path) -> Iterator[tuple[IO[bytes], str, int]]:
         where, magic = _TAR
         if not head.startswith(_COMPRESSED) and not head[where:].startswith(magic):
             message = f"{path} is no image archive (a tar, perhaps compressed by gzip or zstd)."
-            raise CommandFailed(message, hints=("Make one with: docker save NAME -o FILE",), code=Exit.USAGE)
+            raise CommandFailed(message, hints=("Make one with: docker save NAME:TAG -o FILE",), code=Exit.USAGE)
         file.seek(0)
         yield file, path.name, os.fstat(file.fileno()).st_size
 
 
-def _check_known(docker: str, image: str) -> None:
+def _one_image(docker: str, image: str) -> str:
+    """What `docker save` has to be told to save the one image that a name means: of a mere name it saves every tag."""
+    form = "{{.Id}} {{json .RepoTags}}"
     asked = subprocess.run(
-        [docker, "image", "inspect", "--format", "{{.Id}}", "--", image], capture_output=True, text=True, check=False
+        [docker, "image", "inspect", "--format", form, "--", image], capture_output=True, text=True, check=False
     )
     if asked.returncode == 0:
-        return
+        if "@" in image or ":" in image.rpartition("/")[2]:
+            return image
+        latest = f"{image}:latest"
+        identity, _, names = asked.stdout.strip().partition(" ")
+        is_id = identity.removeprefix("sha256:").startswith(image)
+        return image if is_id and not re.search(f'["/]{re.escape(latest)}"', names) else latest
     said = clean(asked.stderr.strip().rpartition("\n")[2])
     if re.search("no such (image|object)", said, re.IGNORECASE):
         hints = ("`docker image ls` shows those that there are.",)
         raise CommandFailed(f"Docker has no image {clean(image)}.", hints=hints, code=Exit.USAGE)
     raise CommandFailed(f"Docker does not give the image {clean(image)}.", hints=(said,))
+
+
+def _made(docker: str, image: str) -> tuple[IO[bytes], str]:
+    """The compressed archive, and the ending of its name."""
+    try:
+        with contextlib.ExitStack() as stack:
+            made = cast(IO[bytes], stack.enter_context(tempfile.TemporaryFile()))
+            ending = _save(docker, image, made)
+            stack.pop_all()
+            return made, ending
+    except OSError as error:
+        place = tempfile.tempdir or "a folder for temporary files"  # None: there is none that can be written to
+        message = f"{clean(image)} cannot be kept in {place} while it is sent: {error.strerror or error}."
+        raise CommandFailed(message, hints=("Set TMPDIR to a folder with room for the compressed image.",)) from error
 
 
 def _save(docker: str, image: str, into: IO[bytes]) -> str:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +153,59 @@ def contents(archive: io.BytesIO) -> dict[str, bytes]:
     """The files of a tar."""
     with tarfile.open(fileobj=archive) as opened:
         return {entry.name: opened.extractfile(entry).read() for entry in opened if entry.isreg()}  # type: ignore[union-attr]
+
+
+ONE, OTHER = f"sha256:{'5e' * 32}", f"sha256:{'ca' * 32}"
+FAR = "registry.example:5000/team/planner"
+BY_DIGEST = f"planner@sha256:{'d1' * 32}"
+
+
+@pytest.mark.parametrize(
+    ("named", "saved"),
+    [
+        ("planner", "planner:latest"),
+        ("planner:three", "planner:three"),
+        (BY_DIGEST, BY_DIGEST),
+        (FAR, f"{FAR}:latest"),
+        (f"{FAR}:three", f"{FAR}:three"),
+        (OTHER, OTHER),
+        (OTHER.removeprefix("sha256:"), OTHER),
+        ("cacaca", OTHER),  # the beginning of an id
+        ("5e5e", "5e5e:latest"),  # the same, and a name
+    ],
+)
+def test_one_image_is_saved_however_it_is_named(
+    gauntlet: Any, as_ada: Any, docker_command: Any, named: str, saved: str
+) -> None:
+    docker_command.knows(
+        {
+            ONE: ["planner:latest", f"{FAR}:latest", "5e5e:latest", BY_DIGEST],
+            OTHER: ["planner:three", f"{FAR}:three", "5e5e:three"],
+        }
+    )
+    done = submit(gauntlet, "--image", named)
+    assert done.exit_code == 0, done.stderr
+    assert docker_command.saved == [[saved]]
+
+
+def test_an_image_that_docker_does_not_have_is_told(gauntlet: Any, as_ada: Any, docker_command: Any) -> None:
+    docker_command.knows({ONE: ["planner:three"]})
+    done = submit(gauntlet, "--image", "planner")
+    assert done.exit_code == 2
+    assert "Docker has no image planner." in done.stderr
+
+
+def test_where_there_is_no_room_for_what_docker_saves_is_told(
+    gauntlet: Any, as_ada: Any, docker_command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = iter([lambda: open("/dev/full", "w+b")])  # noqa: SIM115  whoever asks for it closes it
+    real = tempfile.TemporaryFile
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda *given: next(files, real)(*given))
+    done = submit(gauntlet, "--image", "planner")
+    assert done.exit_code == 1, done.exception
+    assert f"planner:latest cannot be kept in {tempfile.gettempdir()} while it is sent: No space left" in done.stderr
+    assert "TMPDIR" in done.stderr
+    assert as_ada.announced is None
 
 
 @pytest.mark.parametrize("archive", [None, b"", b"no tar" * 200])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -108,7 +109,8 @@ def test_scores_may_be_written_as_codabenchs_text(
     evaluation: Path, tmp_path: Path, said: str, same: bool | None
 ) -> None:
     script = f"import pathlib, sys; pathlib.Path(sys.argv[1], 'scores.txt').write_text({said!r})"
-    write(evaluation, programs__own__metadata_dot_yaml=f"command: python -c {json.dumps(script)} $output\n")
+    command = json.dumps(f"python -c {shlex.quote(script)} $output")
+    write(evaluation, programs__own__metadata_dot_yaml=f"command: {command}\n")
     found = rescore(stored(evaluation, {"own": {"count": 2}}), work=tmp_path / "work")
     assert (found.same, found.failures) == (bool(same), {} if same is not None else {"own": UNREADABLE})
 

@@ -117,7 +117,7 @@ class Tree:
             executable = bool(entry.mode & _EXECUTABLE)
             folder.children[name] = File(layer, layer, entry.offset_data, entry.size, executable, _time(entry))
         else:
-            folder.children[name] = Special(layer, layer, 0, 0, False, what=_kind(entry))
+            folder.children[name] = Special(layer, layer, 0, 0, False, 0, what=_kind(entry))
 
     def _linked(self, entry: tarfile.TarInfo, *, layer: int, file: str) -> File | Link:
         target = self.find(parts_of(entry.linkname.lstrip("/"), file=file), follow=False)

@@ -28,6 +28,8 @@ PLACE_HEADER: Final = "X-Gauntlet-Place"
 
 TRIES: Final = 3  # of one question whose answers cannot be read
 _WAIT_SECONDS: Final = 3600.0  # the door's own patience ends long before
+#: What the door passes on of a provider that refuses a question, such as its moderation.
+_REFUSED: Final = frozenset({400, 403, 404, 405, 413, 415, 422, 501})
 _PACED: Final = 600  # how often the door may say "not now" to one question
 
 T = TypeVar("T")
@@ -175,7 +177,7 @@ class JudgeDoor:
         code, message = _reason(error)
         if code == "rate_limit_exceeded":
             time.sleep(min(60.0, float(error.headers.get("retry-after") or 1.0)))
-        elif error.code in (400, 413, 415, 422):
+        elif error.code in _REFUSED:
             if not self._json_mode or error.code != 400:
                 raise QuestionRefused(f"the judge's model does not take this question (status {error.code})")
             self._json_mode = False  # not every provider has it; the answer's form is checked anyhow

@@ -173,7 +173,7 @@ def test_most_runs_have_to_give_a_verdict(
         assert judgement.scores.keys() == {"verified"}
 
 
-@pytest.mark.parametrize("status", ["400", "413", "422"])
+@pytest.mark.parametrize("status", ["400", "403", "413", "422", "501"])
 def test_a_question_that_is_refused_leaves_its_episode_unverified(
     judge: Any, server: ModelServer, recorded_case: Any, status: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""The model call of an agent is cut off by a kill while the provider is at it: it counts once, and so does the next."""
+"""The model call of an agent is cut off by a kill while the provider is at it: paid once, and the next one counts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def kill_worker(platform: Any, job: Any, kill_now: Any) -> None:
 
 
 @pytest.mark.parametrize(("kill", "lease"), [(kill_gateway, "60"), (kill_worker, "6")])
-def test_a_call_that_was_cut_off_counts_once_and_so_does_the_call_of_the_next_attempt(
+def test_a_call_that_was_cut_off_is_paid_once_and_only_that_of_the_next_attempt_counts(
     platform: Any, workshop: Any, metered: Any, provider: Any, wait_until: Any, kill_now: Any, kill: Any, lease: str
 ) -> None:
     from gauntlet.leaderboards.models import ColumnValue
@@ -59,13 +59,14 @@ def test_a_call_that_was_cut_off_counts_once_and_so_does_the_call_of_the_next_at
     job.refresh_from_db()
     assert (job.state, job.attempt) == ("done", 2)
 
-    # The first may have been answered, and paid: it counts as the most it could have used, once.
+    # The first may have been answered, and paid: as the most that it could have cost, once. Against the agent's budget
+    # counts the attempt that was not cut off.
     episode = evaluation.episodes.get()
     assert len(provider.seen) == 2
     assert Reservation.objects.filter(account_id=evaluation.pk, settled_at__isnull=False).count() == 2
     account = Account.objects.get(pk=evaluation.pk)
-    assert (account.tokens, account.cost) == (held.tokens + episode.tokens, held.cost + episode.cost)
-    assert account.paid == account.cost
+    assert (account.tokens, account.cost) == (episode.tokens, episode.cost)
+    assert account.paid == held.cost + episode.cost
     # The agent's own use, which the board shows, is that of the attempt that counts.
     assert (episode.model_calls, 0 < episode.tokens < held.tokens) == (1, True)
     cost = ColumnValue.objects.get(submission=submission, column__key="cost").value

@@ -22,7 +22,7 @@ FIRST: Final = "any"  # in place of a model's name: the first that the phase off
 # What the gateway reserves for a call beside a token a byte of its messages and tools, and its longest answer.
 _FRAME_TOKENS: Final = 400
 _MESSAGE_TOKENS: Final = 16
-_MEDIA_TOKENS: Final = 20_000  # a picture, sound or file
+_MEDIA_TOKENS: Final = 50_000  # a picture, sound or file
 _MEDIA: Final = frozenset({"image_url", "input_image", "input_audio", "file", "input_file"})
 _CLIENT_RETRIES: Final = 2  # by the client itself, of what the gateway asks to be sent again
 

@@ -275,6 +275,7 @@ def test_an_agent_calls_the_models_of_the_organizers_own_provider(
     assert (evaluation.state, evaluation.failure_message) == ("finished", "")
     assert far.log("provider").count("asked small") == SCENARIOS
     assert {one.model_calls for one in evaluation.episodes.all()} == {1}
+    wait_until(lambda: not any((far.folder / host.name / "jobs").glob("*/*")))  # the last job's files go with it
     kept = [path for path in (far.folder / host.name).rglob("*") if path.is_file()]
     kept += [far.processes.logs / f"{worker}.log"]
     assert [path for path in kept if KEY.encode() in path.read_bytes()] == []

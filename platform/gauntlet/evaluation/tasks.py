@@ -24,8 +24,13 @@ def work() -> None:
 
 @shared_task(name=SWEEP_TASK)
 def sweep() -> None:
-    """Find what nobody works on any more."""
+    """Find what nobody works on any more, and work.
+
+    A broker hands messages to idle processes in turn: where one of two takes no jobs, it would else hear each ring of
+    the beat, and the other each of these.
+    """
     every(claims.sweep, reclaim_stuck_checks, sweep_uploads, forget_workers)
+    work()
 
 
 @shared_task(name=TIDY_TASK)
